@@ -1,0 +1,255 @@
+"""The native lowering of tl.associative_scan: loads the extension and puts its pass into a pipeline.
+
+`triton/_C/libtriton_scan.so` is loaded at most once in a process, at the first compilation that wants
+it.  A file that is missing, damaged or built for another Triton never stops a program: one warning says
+why, and scans go through upstream's lowering (as they do with TRITON_NATIVE_SCAN=0, silently).
+
+`python -m triton.native_scan` prints the state.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton import knobs
+
+EXTENSION_PATH = Path(__file__).parent / "_C" / "libtriton_scan.so"
+# TRITON_PLUGIN_API_VERSION of triton/include/triton/Tools/PluginUtils.h, release 3.9.0
+PLUGIN_API_VERSION = 2
+REQUIRED_PASSES = ("lower_scan",)
+
+_NATIVE, _OFF, _UNAVAILABLE = "native-", "off", "unavailable"
+_load_lock = threading.Lock()
+_loaded: tuple[ctypes.CDLL | None, str | None] | None = None
+
+
+class ScanLoweringError(RuntimeError):
+    """The native lowering refused a scan; the text is the pass's own diagnostic."""
+
+
+class ExtensionError(Exception):
+    """The extension cannot be loaded; the text says why."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What `status()` reports.  `reason` says why the extension is not available, else None."""
+
+    enabled: bool
+    available: bool
+    path: Path
+    build: str
+    reason: str | None
+
+
+class _PassInfo(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("version", ctypes.c_char_p),
+        ("add_pass", ctypes.c_void_p),
+        ("register_pass", ctypes.c_void_p),
+    )
+
+
+class _PluginInfo(ctypes.Structure):
+    # The layout of mlir::triton::plugin::PluginInfo.
+    _fields_ = (
+        ("api_version", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("version", ctypes.c_char_p),
+        ("passes", ctypes.POINTER(_PassInfo)),
+        ("num_passes", ctypes.c_size_t),
+        ("dialects", ctypes.c_void_p),
+        ("num_dialects", ctypes.c_size_t),
+        ("ops", ctypes.c_void_p),
+        ("num_ops", ctypes.c_size_t),
+        ("triton_version", ctypes.c_char_p),
+    )
+
+
+def _open_checked(path: Path) -> ctypes.CDLL:
+    """Open the extension and check what libtriton would abort on, or not check at all."""
+    from triton import __version__
+    from triton._C import libtriton  # noqa: F401  (the extension's symbols come from it)
+
+    if not path.is_file():
+        raise ExtensionError(f"{path} does not exist")
+    try:
+        # RTLD_NOW: a symbol that this libtriton lacks is found here.  libtriton itself opens extensions
+        # lazily, and the process would then end at the first call.
+        library = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    except OSError as error:
+        raise ExtensionError(str(error)) from None
+    try:
+        get_info = library.tritonGetPluginInfo
+    except AttributeError:
+        raise ExtensionError(f"{path} is no Triton extension (no tritonGetPluginInfo)") from None
+    get_info.restype = ctypes.POINTER(_PluginInfo)
+    info = get_info().contents
+    # The version of the API first: with another one, the other fields may lie elsewhere.
+    if info.api_version != PLUGIN_API_VERSION:
+        raise ExtensionError(
+            f"{path} has plugin API version {info.api_version}, this Triton has {PLUGIN_API_VERSION}"
+        )
+    built_for = (info.triton_version or b"").decode(errors="replace")
+    if built_for != __version__:
+        raise ExtensionError(f"{path} was built for Triton {built_for}, this is {__version__}")
+    names = [(info.passes[i].name or b"").decode() for i in range(info.num_passes)]
+    if missing := [name for name in REQUIRED_PASSES if name not in names]:
+        raise ExtensionError(f"{path} lacks the pass {missing[0]} (it has: {', '.join(names)})")
+    return library
+
+
+def _load_now() -> tuple[ctypes.CDLL | None, str | None]:
+    from triton._C.libtriton import passes
+
+    try:
+        library = _open_checked(EXTENSION_PATH)
+        passes.plugin.extend_with(str(EXTENSION_PATH))
+    except (ExtensionError, RuntimeError) as error:
+        return None, str(error)
+    return library, None
+
+
+def _load() -> tuple[ctypes.CDLL | None, str | None]:
+    """Return (library, None), or (None, why it cannot be loaded); loads at the first call only."""
+    global _loaded
+    if _loaded is None:
+        with _load_lock:
+            if _loaded is None:
+                _loaded = _load_now()
+    return _loaded
+
+
+@functools.cache
+def _warn_unavailable(reason: str) -> None:
+    warnings.warn(
+        f"the native scan lowering cannot be loaded, so upstream's is used: {reason}. "
+        "Reinstall this build of triton, or set TRITON_NATIVE_SCAN=0 to silence this warning.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+@functools.cache
+def build_hash() -> str:
+    """Return the sha256 of the extension's bytes and of this file, or of this file alone without it."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    if EXTENSION_PATH.is_file():
+        digest.update(EXTENSION_PATH.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def _native_key() -> str:
+    return _NATIVE + build_hash()
+
+
+def cache_key() -> str:
+    """Return what cache keys must contain: which lowering is used now, and which build of it.
+
+    Called at every launch: it reads the knob and one cached string.
+    """
+    if not knobs.scan.native:
+        return _OFF
+    library, reason = _load()
+    if library is None:
+        _warn_unavailable(reason)
+        return _UNAVAILABLE
+    return _native_key()
+
+
+def resolve(requested: object) -> str:
+    """Return the compile option `native_scan` for a requested value.
+
+    A key of this process (from the launch that started an asynchronous compilation, say) is kept;
+    anything else, such as None or a key of another build in stored options, becomes the current one.
+    """
+    if isinstance(requested, str):
+        if requested == _OFF:
+            return requested
+        if requested.startswith(_NATIVE) and requested == _native_key() and _load()[0] is not None:
+            return requested
+    return cache_key()
+
+
+def is_enabled() -> bool:
+    """Return whether a compilation started now would use the native lowering."""
+    return cache_key().startswith(_NATIVE)
+
+
+def status() -> Status:
+    """Return the state of the lowering, without a warning."""
+    library, reason = _load()
+    available = library is not None
+    return Status(available and knobs.scan.native, available, EXTENSION_PATH, build_hash(), reason)
+
+
+def load() -> ctypes.CDLL:
+    """Load the extension, which gives `passes.plugin` its passes.  Raises ExtensionError if it cannot."""
+    library, reason = _load()
+    if library is None:
+        raise ExtensionError(reason)
+    return library
+
+
+def add_lowering(pm) -> None:
+    """Add the lowering of tt.scan to the pass manager.  Raises ExtensionError without the extension."""
+    from triton._C.libtriton import passes
+
+    load()
+    passes.plugin.add_lower_scan(pm, [])
+
+
+def _take_error(library: ctypes.CDLL) -> str | None:
+    """Return, once, the first error that a pass of the extension reported on this thread."""
+    if (take := getattr(library, "tritonScanTakeError", None)) is None:
+        return None
+    take.restype = ctypes.c_char_p
+    text = take()
+    return None if text is None else text.decode(errors="replace")
+
+
+def run_reporting(pm, module, label: str) -> None:
+    """Run the pass manager; an error of our pass is raised as ScanLoweringError with the pass's text."""
+    library = load()
+    _take_error(library)  # nothing old
+    try:
+        pm.run(module, label)
+    except RuntimeError as error:
+        if (text := _take_error(library)) is None:
+            raise
+        raise ScanLoweringError(text) from error
+
+
+def lower(pm, module, option: str | None):
+    """Run `pm` with the lowering of scans added at its end and return a fresh pass manager.
+
+    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.  A run
+    of its own, so that a refusal is told apart from the failures of the passes that follow.
+    """
+    if not resolve(option).startswith(_NATIVE):
+        return pm
+    from triton._C.libtriton import ir
+
+    add_lowering(pm)
+    run_reporting(pm, module, "make_llir.native_scan")
+    fresh = ir.pass_manager(module.context)
+    fresh.enable_debug()
+    return fresh
+
+
+def _main() -> None:
+    for name, value in vars(status()).items():
+        print(f"{name:10}{value}")
+
+
+if __name__ == "__main__":
+    _main()
