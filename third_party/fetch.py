@@ -1,0 +1,377 @@
+"""Fetches what the build stands on: the upstream Triton wheel and the LLVM/MLIR headers.
+
+    python third_party/fetch.py wheel --python-tag cp311     the wheel's path
+    python third_party/fetch.py site --python-tag cp311      the directory it is unpacked in
+    python third_party/fetch.py headers                      the include directories
+
+Downloads and unpacked directories live in the cache (`.cache/`, or TRITON_SCAN_CACHE_DIR). Everything appears there by
+one rename once it is complete and verified, so an interrupted run leaves nothing that a later one would take for
+whole. What is there already is not fetched again. Progress goes to stderr, the answer to stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+WHEEL_LOCK = json.loads((REPO / "third_party/triton-wheel.lock.json").read_text())
+LLVM_LOCK = json.loads((REPO / "third_party/llvm-headers.lock.json").read_text())
+INSTALLED_LLVM = Path(f"/usr/lib/llvm-{LLVM_LOCK['series'].split('.')[0]}")
+KEYRINGS = [
+    Path(f"/usr/share/keyrings/debian-archive-keyring.{end}") for end in ("gpg", "pgp", "asc")
+]
+WAY_OUT = (
+    "Set LLVM_SYSPATH to an LLVM and MLIR install of commit "
+    f"{LLVM_LOCK['libtriton_commit']}, from which libtriton was built."
+)
+
+
+class FetchError(RuntimeError):
+    """Something could not be fetched or verified; the text says what and what to do."""
+
+
+def say(text: str) -> None:
+    """Writes one progress line."""
+    print(f"[fetch] {text}", file=sys.stderr, flush=True)
+
+
+def cache_dir() -> Path:
+    """The cache directory; not created here."""
+    return Path(os.environ.get("TRITON_SCAN_CACHE_DIR") or REPO / ".cache").absolute()
+
+
+def running_python_tag() -> str:
+    """The tag of the running interpreter: cp311, cp314t, ..."""
+    threads = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+    return f"cp{sys.version_info.major}{sys.version_info.minor}{threads}"
+
+
+def locked_wheel(python_tag: str | None = None, machine: str | None = None) -> dict:
+    """The lock's entry of the wheel that `python_tag` (default: the running Python) uses on `machine`.
+
+    Raises FetchError if upstream published none.
+    """
+    python_tag = python_tag or running_python_tag()
+    machine = machine or platform.machine()
+    parsed = re.fullmatch(r"cp3(\d+)(t?)", python_tag)
+    mine = [e for e in WHEEL_LOCK["files"] if e["machine"] == machine]
+    for entry in mine if parsed else []:
+        if entry["abi"] == python_tag:
+            return entry
+        lowest = int(entry["python"].removeprefix("cp3"))
+        if entry["abi"] == "abi3" and not parsed[2] and int(parsed[1]) >= lowest:
+            return entry
+    have = ", ".join(sorted(f"{e['python']}-{e['abi']}/{e['machine']}" for e in WHEEL_LOCK["files"]))
+    raise FetchError(
+        f"triton {WHEEL_LOCK['version']} has no wheel for {python_tag} on {machine}; there are: {have}. "
+        "Use one of these Pythons."
+    )
+
+
+def sha256(path: Path) -> str:
+    """The file's sha256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _workspace() -> Iterator[Path]:
+    """A scratch directory in the cache, for one process at a time, gone afterwards.
+
+    What an earlier, killed process left is removed first.
+    """
+    cache = cache_dir()
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in cache.glob("tmp-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        work = Path(tempfile.mkdtemp(prefix="tmp-", dir=cache))
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _run(command: list[str], what: str, advice: str, cwd: Path | None = None) -> str:
+    """Runs a command and returns its stdout; FetchError with its last words if it fails or is missing."""
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise FetchError(f"{what}: there is no {command[0]} on this machine. {advice}") from None
+    if done.returncode:
+        words = "; ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+        raise FetchError(f"{what}: {command[0]} said: {words}. {advice}")
+    return done.stdout
+
+
+def fetch_wheel(python_tag: str | None = None, machine: str | None = None) -> Path:
+    """The path of the verified upstream wheel, downloaded with pip unless the cache has it.
+
+    Raises FetchError if it cannot be had or is not the locked file.
+    """
+    entry = locked_wheel(python_tag, machine)
+    target = cache_dir() / "wheels" / entry["filename"]
+    if target.exists() and sha256(target) == entry["sha256"]:
+        return target
+    with _workspace() as work:
+        if target.exists():
+            if sha256(target) == entry["sha256"]:  # by another process while this one waited
+                return target
+            say(f"{target} is damaged (wrong sha256), removed")
+            target.unlink()
+        say(f"downloading {entry['filename']} ({entry['size'] >> 20} MiB) with pip")
+        python = re.fullmatch(r"cp3(\d+)", entry["python"])[1]
+        platforms = entry["filename"].removesuffix(".whl").rsplit("-", 1)[1].split(".")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", "."]
+        command += ["--disable-pip-version-check", "--only-binary", ":all:"]
+        command += ["--implementation", "cp", "--python-version", f"3.{python}"]
+        command += ["--abi", entry["abi"]]
+        for name in platforms:
+            command += ["--platform", name]
+        command.append(f"{WHEEL_LOCK['name']}=={WHEEL_LOCK['version']}")
+        advice = (
+            f"Check the network and pip's index, or put {entry['filename']} into {target.parent} yourself."
+        )
+        _run(command, f"cannot download {entry['filename']}", advice, cwd=work)
+        got = work / entry["filename"]
+        if not got.exists():
+            names = ", ".join(p.name for p in work.iterdir()) or "nothing"
+            raise FetchError(f"pip downloaded {names} instead of {entry['filename']}. {advice}")
+        digest = sha256(got)
+        if digest != entry["sha256"]:
+            raise FetchError(
+                f"{entry['filename']} has sha256 {digest}, but {entry['sha256']} is locked in "
+                "third_party/triton-wheel.lock.json; it was not kept. Check pip's index and any proxy."
+            )
+        target.parent.mkdir(exist_ok=True)
+        got.rename(target)
+    return target
+
+
+def unpack_wheel(python_tag: str | None = None, machine: str | None = None) -> Path:
+    """The directory that holds the upstream wheel's `triton/` and `triton-3.9.0.dist-info/`.
+
+    Treat it as read-only: later runs take it as it is. Raises FetchError like fetch_wheel.
+    """
+    entry = locked_wheel(python_tag, machine)
+    name = "-".join([WHEEL_LOCK["version"], entry["abi"], entry["machine"], entry["sha256"][:8]])
+    target = cache_dir() / "site" / name
+    if target.exists():
+        return target
+    wheel = fetch_wheel(python_tag, machine)
+    with _workspace() as work:
+        if target.exists():
+            return target
+        say(f"unpacking {wheel.name}")
+        site = work / name
+        site.mkdir()
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                for info in archive.infolist():
+                    path = Path(archive.extract(info, site))
+                    mode = info.external_attr >> 16 & 0o777
+                    if mode and path.is_file():
+                        path.chmod(mode | 0o200)
+        except OSError as error:
+            raise FetchError(f"cannot unpack {wheel}: {error}. Free some disk space.") from None
+        target.parent.mkdir(exist_ok=True)
+        site.rename(target)
+    return target
+
+
+def headers_version(include_dirs: list[Path]) -> str | None:
+    """LLVM's version as the headers state it, such as 23.1.4; None if MLIR's or LLVM's are not there."""
+
+    def find(name: str) -> Path | None:
+        return next((d / name for d in include_dirs if (d / name).is_file()), None)
+
+    config = find("llvm/Config/llvm-config.h")
+    if not config or not find("mlir/IR/Operation.h") or not find("llvm/ADT/StringRef.h"):
+        return None
+    stated = re.search(r'#define LLVM_VERSION_STRING "([^"]*)"', config.read_text())
+    return stated[1] if stated else None
+
+
+def _in_series(version: str) -> bool:
+    return version.startswith(LLVM_LOCK["series"] + ".")
+
+
+def llvm_include_dirs() -> list[Path]:
+    """The include directories of LLVM and MLIR: LLVM_SYSPATH's, else the installed Debian ones, else fetched ones.
+
+    Raises FetchError if LLVM_SYSPATH has no headers or the fetched ones are not of the locked series.
+    """
+    if named := os.environ.get("LLVM_SYSPATH"):
+        dirs = [Path(named).absolute() / "include"]
+        version = headers_version(dirs)
+        if not version:
+            raise FetchError(
+                f"LLVM_SYSPATH={named} has no include/mlir and include/llvm. It must name an install of LLVM and MLIR "
+                f"of commit {LLVM_LOCK['libtriton_commit']}; or unset it to use Debian's headers."
+            )
+        say(f"LLVM {version} headers of LLVM_SYSPATH={named}")
+        return dirs
+    dirs = [INSTALLED_LLVM / "include"]
+    if version := headers_version(dirs):
+        if _in_series(version):
+            say(f"LLVM {version} headers of {INSTALLED_LLVM}")
+            return dirs
+        say(f"{INSTALLED_LLVM} has LLVM {version}, not {LLVM_LOCK['series']}: not used")
+    root = fetch_headers()
+    return [root / INSTALLED_LLVM.relative_to("/") / "include"]
+
+
+def fetch_headers() -> Path:
+    """The directory in which Debian's LLVM and MLIR headers are unpacked as under /, fetched unless the cache has it.
+
+    Raises FetchError if they cannot be had, are of another series, or differ from the locked file of the same version.
+    """
+    series, packages = LLVM_LOCK["series"], LLVM_LOCK["packages"]
+    target = cache_dir() / f"llvm-headers-{series}"
+    if target.exists():
+        return target
+    with _workspace() as work:
+        if target.exists():
+            return target
+        debs = _download_debs(packages, work)
+        root = work / "root"
+        root.mkdir()
+        for package, deb in debs.items():
+            say(f"unpacking the headers of {package}")
+            _unpack_headers(deb, root)
+        include = root / INSTALLED_LLVM.relative_to("/") / "include"
+        version = headers_version([include])
+        if not version or not _in_series(version):
+            raise FetchError(
+                f"the fetched {' and '.join(packages)} hold headers of LLVM {version}, not {series}. {WAY_OUT}"
+            )
+        root.rename(target)
+    return target
+
+
+def _debian_mirror() -> str:
+    """The archive that this machine's own apt sources use for Debian."""
+    what = "cannot fetch the LLVM headers"
+    listed = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], what, WAY_OUT)
+    for uri in listed.splitlines():
+        if re.search(r"/debian(\.list)?/?$", uri):
+            return uri
+    raise FetchError(f"{what}: apt's sources on this machine name no Debian archive. {WAY_OUT}")
+
+
+def _download_debs(packages: list[str], work: Path) -> dict[str, Path]:
+    """Downloads with apt, whose configuration, lists and cache are all under `work`; checks versions against the lock.
+
+    apt verifies Debian's signature and the hashes that it covers.
+    """
+    series, tested = LLVM_LOCK["series"], LLVM_LOCK["tested"]
+    what = f"cannot fetch {' and '.join(packages)}"
+    if not shutil.which("dpkg-deb"):
+        raise FetchError(f"{what}: there is no dpkg-deb on this machine. {WAY_OUT}")
+    mirror = _debian_mirror()
+    keyring = next((k for k in KEYRINGS if k.exists()), None)
+    if not keyring:
+        raise FetchError(f"{what}: there is no {KEYRINGS[0]} (package debian-archive-keyring). {WAY_OUT}")
+    for folder in ("lists/partial", "cache/archives/partial", "debs"):
+        (work / folder).mkdir(parents=True)
+    (work / "status").touch()
+    (work / "sources.list").write_text(
+        f"deb [signed-by={keyring}] {mirror} {LLVM_LOCK['suite']} main\n"
+    )
+    (work / "apt.conf").write_text(
+        f"""Dir::Etc::sourcelist "{work}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State::lists "{work}/lists";
+Dir::State::status "{work}/status";
+Dir::Cache "{work}/cache";
+APT::Sandbox::User "";
+Acquire::Languages "none";
+Acquire::Retries "3";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+"""
+    )
+    apt = ["apt-get", "-q", "-c", str(work / "apt.conf")]
+    advice = f"Check the network. {WAY_OUT}"
+    say(f"reading the package list of Debian {LLVM_LOCK['suite']} (10 MiB) with a private apt")
+    # Without this a failed download is a warning and the old list is used.
+    _run([*apt, "-o", "APT::Update::Error-Mode=any", "update"], what, advice)
+    say(f"downloading {' and '.join(packages)} (85 MiB)")
+    _run([*apt, "download", *packages], what, advice, cwd=work / "debs")
+    debs = {}
+    for package in packages:
+        (debs[package],) = (work / "debs").glob(f"{package}_*.deb")
+        field = ["dpkg-deb", "--field", str(debs[package])]
+        version = _run([*field, "Version"], what, WAY_OUT).strip()
+        architecture = _run([*field, "Architecture"], what, WAY_OUT).strip()
+        upstream = version.split(":")[-1]
+        if not _in_series(upstream):
+            raise FetchError(
+                f"Debian {LLVM_LOCK['suite']} now has {package} {version}; triton {WHEEL_LOCK['version']} needs LLVM "
+                f"series {series}. {WAY_OUT}"
+            )
+        locked = tested["sha256"].get(f"{package}_{architecture}")
+        if version != tested["version"]:
+            say(f"{package} {version} is newer than the tested {tested['version']}: the ABI gate decides")
+        elif locked and sha256(debs[package]) != locked:
+            raise FetchError(
+                f"{package} {version} has not the sha256 locked in third_party/llvm-headers.lock.json. {WAY_OUT}"
+            )
+    return debs
+
+
+def _unpack_headers(deb: Path, root: Path) -> None:
+    """Unpacks the include directories only: the packages also hold 700 MiB of static libraries."""
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as source:
+        with tarfile.open(fileobj=source.stdout, mode="r|") as archive:
+            # Python 3.11.2, Debian 12's, has no such filter.
+            archive.extraction_filter = getattr(tarfile, "tar_filter", None)
+            for member in archive:
+                if "include" in Path(member.name).parts:
+                    archive.extract(member, root)
+        source.stdout.read()
+    if source.returncode:
+        raise FetchError(f"dpkg-deb cannot unpack {deb.name}. {WAY_OUT}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="fetch.py", description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["wheel", "site", "headers"])
+    parser.add_argument("--python-tag", help="cp311, cp312, cp314t, ...; default: the running Python's")
+    parser.add_argument("--machine", help="x86_64 or aarch64; default: this machine")
+    options = parser.parse_args(arguments)
+    try:
+        if options.what == "headers":
+            print(*llvm_include_dirs(), sep="\n")
+        else:
+            get = {"wheel": fetch_wheel, "site": unpack_wheel}[options.what]
+            print(get(options.python_tag, options.machine))
+    except FetchError as error:
+        print(f"fetch.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
