@@ -1,0 +1,73 @@
+# make demo    set up .venv, build and install the wheel, compile the example kernels, print a table
+# make test    set up .venv, build the overlay, run lit (test/) and pytest (python/test)
+# make wheel   write dist/triton-3.9.0+revscan.1-*.whl
+# make overlay bring build/overlay/<python tag>/ up to date; seconds after the first time
+# make format, make check-format, make clean
+# PYTHON=python3.12 chooses the Python that .venv is made from.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+LIT_ARGS ?=
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+HELPERS := python/build_helpers
+CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lit pytest overlay wheel refresh-patches format check-format clean tools
+
+help:
+	@sed -n '/^# make/s/^# //p' Makefile
+
+# Says what a bare machine lacks before anything long starts.
+tools:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $(PYTHON) is missing or older than 3.11; set PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "error: $(PYTHON) cannot make a venv: apt-get install python3-venv" >&2; exit 1; }
+	@command -v $${CXX:-g++} >/dev/null || command -v g++-12 >/dev/null || { \
+	  echo "error: there is no C++ compiler: apt-get install g++" >&2; exit 1; }
+
+$(VENV)/.ready: python/requirements-test.txt | tools
+	@echo "[venv] making $(VENV) and installing python/requirements-test.txt"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
+	@touch $@
+
+demo: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/install.py wheel
+	@$(BIN)/python examples/demo.py
+
+test: lit pytest
+
+lit: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/install.py overlay
+	@$(BIN)/lit -v $(LIT_ARGS) test
+
+pytest: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/install.py overlay
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) python/test
+
+overlay: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/overlay.py
+
+wheel: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/wheel.py dist
+
+# Rewrites patches/ from the files that were edited in the overlay.
+refresh-patches: $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/overlay.py --refresh-patches
+
+format: $(VENV)/.ready
+	@$(BIN)/clang-format -i $(CXX_FILES)
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format --quiet .
+
+check-format: $(VENV)/.ready
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+
+# Keeps .cache, so that nothing has to be fetched again.
+clean:
+	rm -rf build dist $(VENV) triton.egg-info

@@ -1,0 +1,96 @@
+"""Compile the example kernels in both directions with both lowerings of scans, and print what they cost.
+
+With a CUDA device the kernels are compiled for it, run and compared with a sequential fold; without one
+they are compiled for sm_90.  Exit status 1 if a value is wrong or the native lowering is not available.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+
+import numpy as np
+
+# Fixed before triton is imported: it reads this once, and would warn without it.
+os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+
+import triton  # noqa: E402
+from cuda import CudaError, Device  # noqa: E402
+from kernels import EXAMPLES, Example  # noqa: E402
+from triton import native_scan  # noqa: E402
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.tools.asm_counts import Counts, count_ptx  # noqa: E402
+
+
+def compile_example(example: Example, reverse: bool, native: bool, capability: int):
+    """Return the compiled kernel."""
+    source = triton.compiler.ASTSource(
+        example.kernel, signature=example.signature, constexprs={"REVERSE": reverse}
+    )
+    with triton.knobs.scan.scope():
+        triton.knobs.scan.native = native
+        target = GPUTarget("cuda", capability, 32)
+        return triton.compile(source, target=target, options={"num_warps": example.num_warps})
+
+
+def check_values(example: Example, compiled, reverse: bool, device: Device | None) -> str:
+    """Run the kernel and return 'right', or what is wrong with its values; 'not run' without a device."""
+    if device is None:
+        return "not run"
+    inputs = example.inputs(np.random.default_rng(0))
+    expected = example.expected(inputs, reverse)
+    outputs = tuple(np.zeros(y.shape, x.dtype) for y, x in zip(expected, inputs * 2, strict=False))
+    device.run(compiled, inputs, outputs)
+    for got, wanted in zip(outputs, expected, strict=True):
+        error = np.abs(got - wanted) / np.maximum(np.abs(wanted), 1.0)
+        if not error.max() <= example.tolerance:
+            return f"WRONG at {int(error.argmax())}"
+    return "right"
+
+
+def _columns(ours: Counts, theirs: Counts) -> list[str]:
+    pairs = (
+        (ours.shuffles, theirs.shuffles),
+        (ours.barriers, theirs.barriers),
+        (ours.instructions, theirs.instructions),
+    )
+    return [f"{mine:5} /{other:5}" for mine, other in pairs]
+
+
+def main() -> int:
+    """Print the table; returns the exit status."""
+    state = native_scan.status()
+    print(f"triton from {os.path.dirname(triton.__file__)}")  # noqa: PTH120
+    if not state.available:
+        print(f"error: the native lowering is not available: {state.reason}", file=sys.stderr)
+        return 1
+    try:
+        device = Device()
+        print(f"running on {device.name} (sm_{device.capability})")
+    except CudaError as error:
+        device = None
+        print(f"compiling for sm_90 only ({error})")
+    capability = device.capability if device else 90
+    print("\nin each column: native lowering / upstream's (TRITON_NATIVE_SCAN=0)\n")
+    line = "{:20} {:8} {:>6} {:>12} {:>12} {:>12}  {}"
+    header = line.format("kernel", "scan", "warps", "shuffles", "barriers", "instructions", "values")
+    print(header, "-" * len(header), sep="\n")
+    wrong = 0
+    with tempfile.TemporaryDirectory() as cache, triton.knobs.cache.scope():
+        triton.knobs.cache.dir = cache
+        for example in EXAMPLES:
+            for reverse in (False, True):
+                ours, theirs = (
+                    compile_example(example, reverse, native, capability) for native in (True, False)
+                )
+                values = check_values(example, ours, reverse, device)
+                wrong += values.startswith("WRONG")
+                counts = _columns(count_ptx(ours.asm["ptx"]), count_ptx(theirs.asm["ptx"]))
+                direction = "reverse" if reverse else "forward"
+                print(line.format(example.title, direction, example.num_warps, *counts, values), flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

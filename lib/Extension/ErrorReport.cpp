@@ -1,0 +1,79 @@
+//===- ErrorReport.cpp - Hands a pass's diagnostic to Python --------------===//
+
+#include "ErrorReport.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "triton/Tools/PluginUtils.h"
+
+using namespace mlir;
+
+// The error that was seen last, and the one that Python was given.
+static thread_local std::string firstError, takenError;
+
+/// The place in the user's kernel: the outermost caller of inlined functions.
+static FileLineColLoc userLocation(Location loc) {
+  while (true) {
+    if (auto call = dyn_cast<CallSiteLoc>(loc))
+      loc = call.getCaller();
+    else if (auto name = dyn_cast<NameLoc>(loc))
+      loc = name.getChildLoc();
+    else if (auto fused = dyn_cast<FusedLoc>(loc);
+             fused && !fused.getLocations().empty())
+      loc = fused.getLocations().front();
+    else
+      return dyn_cast<FileLineColLoc>(loc);
+  }
+}
+
+static std::string format(Diagnostic &diagnostic) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (FileLineColLoc loc = userLocation(diagnostic.getLocation()))
+    os << loc.getFilename().getValue() << ":" << loc.getLine() << ":"
+       << loc.getColumn() << ": ";
+  os << diagnostic.str();
+  return text;
+}
+
+namespace {
+
+/// Listens to diagnostics while a pass runs.
+struct ErrorKeeper : PassInstrumentation {
+  void runBeforePass(Pass *, Operation *op) override {
+    DiagnosticEngine &engine = op->getContext()->getDiagEngine();
+    // Called before older handlers; failure() passes the diagnostic on.
+    handler = engine.registerHandler([](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+          firstError.empty())
+        firstError = format(diagnostic);
+      return failure();
+    });
+  }
+  void runAfterPass(Pass *, Operation *op) override { stop(op); }
+  void runAfterPassFailed(Pass *, Operation *op) override { stop(op); }
+
+  void stop(Operation *op) {
+    op->getContext()->getDiagEngine().eraseHandler(handler);
+  }
+
+  DiagnosticEngine::HandlerID handler = 0;
+};
+
+} // namespace
+
+void triton::scan::keepFirstError(PassManager &pm) {
+  pm.addInstrumentation(std::make_unique<ErrorKeeper>());
+}
+
+/// The first error since the last call on this thread, or null. The text lives
+/// until the next call.
+TRITON_PLUGIN_API const char *tritonScanTakeError() {
+  if (firstError.empty())
+    return nullptr;
+  takenError = std::move(firstError);
+  firstError.clear();
+  return takenError.c_str();
+}

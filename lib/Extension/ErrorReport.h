@@ -1,0 +1,24 @@
+//===- ErrorReport.h - Hands a pass's diagnostic to Python ----------------===//
+//
+// libtriton prints diagnostics to stderr and raises an exception that says no
+// more than that the pass manager failed. This keeps the first error so that
+// the exception which the user sees can say what was wrong.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TRITON_SCAN_LIB_EXTENSION_ERRORREPORT_H
+#define TRITON_SCAN_LIB_EXTENSION_ERRORREPORT_H
+
+namespace mlir {
+class PassManager;
+}
+
+namespace mlir::triton::scan {
+
+/// Remembers, for the running thread, the first error of the passes that are
+/// run by `pm`. The diagnostics are still printed.
+void keepFirstError(PassManager &pm);
+
+} // namespace mlir::triton::scan
+
+#endif // TRITON_SCAN_LIB_EXTENSION_ERRORREPORT_H

@@ -1,0 +1,133 @@
+"""Assemble build/overlay/<tag>/, a directory from which the patched triton can be imported.
+
+    python python/build_helpers/overlay.py             builds the extension and the overlay, prints its path
+    python python/build_helpers/overlay.py --pth FILE  also writes FILE (a .pth) with that path
+
+It has hard links to the large files of the unpacked upstream wheel and copies of everything else, so
+that an edited Python file never reaches the cache.  build/overlay/<tag> is a symbolic link that is
+replaced once a complete new tree stands beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from build_helpers import content, extension, patching  # noqa: E402
+from fetch import FetchError, running_python_tag, unpack_wheel  # noqa: E402
+
+OVERLAYS = content.REPO / "build" / "overlay"
+
+
+def _place(source: Path, target: Path) -> None:
+    """Copy small text, link the rest; copies keep the file's mode."""
+    if source.suffix not in (".py", ".pyi"):
+        try:
+            os.link(source, target)
+            return
+        except OSError:  # another file system, or one without hard links
+            target.symlink_to(source)
+            return
+    shutil.copy2(source, target)
+
+
+def _write_tree(site: Path, changed: dict[str, bytes], metadata: dict[str, bytes], tree: Path) -> None:
+    files = {p.relative_to(site).as_posix(): p for p in site.rglob("*") if p.is_file()}
+    for path, source in files.items():
+        renamed = path.replace(content.UPSTREAM_DIST_INFO, content.DIST_INFO, 1)
+        # Without a RECORD pip will not try to uninstall the tree.
+        if path in changed or "__pycache__" in path or path.endswith(".dist-info/RECORD"):
+            continue
+        if renamed.removeprefix(f"{content.DIST_INFO}/") in metadata:
+            continue
+        target = tree / renamed
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _place(source, target)
+    ours = changed | {f"{content.DIST_INFO}/{name}": data for name, data in metadata.items()}
+    for path, data in ours.items():
+        target = tree / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+
+def assemble(site: Path, built_extension: Path, name: str, root: Path = OVERLAYS) -> Path:
+    """Bring `root/name` up to date and return it.
+
+    site: the unpacked upstream wheel.  Raises patching.PatchError or content.ContentError before
+    anything is written; an interrupted run leaves the previous overlay in place.
+    """
+    changed = content.changed_files(site, built_extension)
+    metadata = content.changed_metadata(site)
+    digest = hashlib.sha256(str(site.resolve()).encode())
+    for path, data in sorted((changed | metadata).items()):
+        digest.update(f"\0{path}\0{hashlib.sha256(data).hexdigest()}".encode())
+    root.mkdir(parents=True, exist_ok=True)
+    link, tree = root / name, root / f".{name}-{digest.hexdigest()[:16]}"
+    with (root / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not tree.is_dir():
+            staging = root / f".{name}-staging"
+            shutil.rmtree(staging, ignore_errors=True)
+            _write_tree(site, changed, metadata, staging)
+            staging.rename(tree)
+        if not link.is_symlink() or os.readlink(link) != tree.name:
+            fresh = root / f".{name}-link"
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(tree.name)
+            fresh.replace(link)
+        for old in root.glob(f".{name}-*"):
+            if old != tree:
+                shutil.rmtree(old, ignore_errors=True)
+    return link
+
+
+def build(jobs: int = 2) -> Path:
+    """Build the extension for the running Python, assemble its overlay and return the overlay's path.
+
+    Raises FetchError, BuildError, PatchError or ContentError.
+    """
+    site = unpack_wheel()
+    built = extension.build_extension(site, build_directory(site), jobs=jobs)
+    return assemble(site, built, running_python_tag())
+
+
+def build_directory(site: Path) -> Path:
+    """Return where the extension for an unpacked wheel is built; the wheel and the overlay share it."""
+    return content.REPO / "build" / "extension" / site.name
+
+
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--pth", type=Path, help="write this .pth file, which makes Python import the overlay")
+    parser.add_argument(
+        "--refresh-patches", action="store_true", help="first rewrite patches/ from files edited in the overlay"
+    )
+    options = parser.parse_args()
+    start = time.monotonic()
+    try:
+        if options.refresh_patches:
+            edited = OVERLAYS / running_python_tag()
+            for path in patching.refresh(content.PATCH_DIR, unpack_wheel(), edited):
+                print(f"[overlay] rewrote {path}", file=sys.stderr)
+        overlay = build()
+    except (FetchError, extension.BuildError, patching.PatchError, content.ContentError) as error:
+        print(f"overlay.py: {error}", file=sys.stderr)
+        return 1
+    if options.pth:
+        options.pth.write_text(f"{overlay}\n")
+    print(f"[overlay] {overlay} ({time.monotonic() - start:.1f} s)", file=sys.stderr)
+    print(overlay)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

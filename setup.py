@@ -1,0 +1,48 @@
+"""Makes `pip wheel .` and `python -m build` produce the patched triton wheel (python/build_helpers/wheel.py).
+
+Nothing is compiled by setuptools itself: the commands below hand over to the build helpers.
+"""
+
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.editable_wheel import editable_wheel
+from setuptools.errors import SetupError
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "python"))
+
+from build_helpers import content, extension, overlay, patching, wheel  # noqa: E402
+from fetch import FetchError  # noqa: E402  (third_party, on the path through content)
+
+
+class BuildPatchedWheel(bdist_wheel):
+    """Writes the upstream wheel with our changes into the directory that the front end asks for."""
+
+    def run(self):
+        try:
+            path = wheel.build(Path(self.dist_dir))
+        except (FetchError, extension.BuildError, patching.PatchError, content.ContentError) as error:
+            raise SetupError(str(error)) from None
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        self.distribution.dist_files.append(("bdist_wheel", version, str(path)))
+
+
+class RefuseEditable(editable_wheel):
+    """An editable install cannot hold upstream's files; the overlay is its substitute."""
+
+    def run(self):
+        raise SetupError(
+            "this package cannot be installed as editable: use `make overlay` and "
+            f"PYTHONPATH={overlay.OVERLAYS}/<python tag>, or `pip install .`"
+        )
+
+
+setup(
+    version=content.VERSION,
+    # The packages come from the upstream wheel; without these lists setuptools would look for some here.
+    packages=[],
+    py_modules=[],
+    cmdclass={"bdist_wheel": BuildPatchedWheel, "editable_wheel": RefuseEditable},
+)
