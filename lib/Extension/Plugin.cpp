@@ -1,0 +1,31 @@
+//===- Plugin.cpp - The entry through which libtriton loads the extension -===//
+
+#include "ErrorReport.h"
+#include "Passes.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "triton/Tools/PluginUtils.h"
+
+using namespace mlir;
+
+static void addAbiSelfTest(PassManager *pm, const std::vector<std::string> &) {
+  triton::scan::keepFirstError(*pm);
+  pm->addPass(triton::scan::createAbiSelfTestPass());
+}
+
+static void registerAbiSelfTest() {
+  registerPass(triton::scan::createAbiSelfTestPass);
+}
+
+TRITON_PLUGIN_API triton::plugin::PluginInfo *tritonGetPluginInfo() {
+  static triton::plugin::PassInfo passes[] = {
+      {"scan_abi_selftest", "1", addAbiSelfTest, registerAbiSelfTest},
+  };
+  static triton::plugin::PluginInfo info = {
+      TRITON_PLUGIN_API_VERSION, "triton-scan",     "1",           passes,
+      std::size(passes),
+      /*dialects=*/nullptr,      /*numDialects=*/0,
+      /*ops=*/nullptr,           /*numOps=*/0,      TRITON_VERSION};
+  return &info;
+}

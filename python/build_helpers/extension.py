@@ -1,0 +1,127 @@
+"""Builds libtriton_scan.so with CMake and Ninja against an unpacked upstream wheel.
+
+    python python/build_helpers/extension.py BUILD_DIR [--site SITE]     prints the path of the checked extension
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(REPO / "third_party"))
+
+import fetch  # noqa: E402  (third_party is no package)
+
+
+class BuildError(RuntimeError):
+    """The extension cannot be built; the text says why and what to do."""
+
+
+def find_tool(name: str) -> str:
+    """The path of a build tool: the running Python's own (PyPI's cmake and ninja), else PATH's.
+
+    Raises BuildError if there is none.
+    """
+    beside = str(Path(sys.executable).parent)
+    path = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+    if found := shutil.which(name, path=path):
+        return found
+    raise BuildError(f"there is no {name}: `{sys.executable} -m pip install {name}` brings it.")
+
+
+def find_compiler() -> str:
+    """$CXX, else a g++; CMakeLists.txt checks its version. Raises BuildError if there is none."""
+    names = [os.environ.get("CXX") or "g++", "g++-12", "g++-13", "g++-14"]
+    if found := next(filter(None, map(shutil.which, names)), None):
+        return found
+    raise BuildError("there is no g++; install g++ 12 or newer (Debian: apt-get install g++).")
+
+
+def _run(command: list[str], log: Path) -> None:
+    """Runs a build step, shows its lines and keeps them in `log`; BuildError with the decisive ones if it fails."""
+    lines = []
+    with (
+        log.open("a") as file,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as process,
+    ):
+        for line in process.stdout:
+            lines.append(line)
+            file.write(line)
+            if line.startswith(("[", "-- ")):  # Ninja's and CMake's progress
+                print(f"[build] {line}", end="", file=sys.stderr, flush=True)
+    if process.returncode:
+        refused = [line for line in lines if line.startswith("ABI gate")]
+        words = "".join(refused or lines[-30:]).strip()
+        raise BuildError(words if refused else f"{words}\nThe whole log is in {log}.")
+
+
+def build_extension(
+    site: Path,
+    build_dir: Path,
+    include_dirs: list[Path] | None = None,
+    jobs: int = 2,
+    definitions: dict[str, str] | None = None,
+) -> Path:
+    """Builds, checks (ABI gate) and strips the extension; returns the path of `libtriton_scan.so` in `build_dir`.
+
+    site: directory with the unpacked upstream wheel, which the running Python must be able to import
+    include_dirs: LLVM's and MLIR's headers; found or fetched by default (fetch.llvm_include_dirs)
+    jobs: parallel compilations
+    definitions: further CMake variables
+
+    The running Python needs pyelftools. Raises BuildError or fetch.FetchError; then there is no libtriton_scan.so in
+    `build_dir`, not even an older one.
+    """
+    site, build_dir = site.resolve(), build_dir.resolve()
+    product = build_dir / "libtriton_scan.so"
+    cmake, ninja, compiler = find_tool("cmake"), find_tool("ninja"), find_compiler()
+    include_dirs = include_dirs or fetch.llvm_include_dirs()
+    build_dir.mkdir(parents=True, exist_ok=True)
+    log = build_dir / "build.log"
+    log.write_text("")
+    settings = {
+        "TRITON_SITE": str(site),
+        "LLVM_INCLUDE_DIRS": ";".join(str(d.absolute()) for d in include_dirs),
+        "Python3_EXECUTABLE": sys.executable,
+        "CMAKE_MAKE_PROGRAM": ninja,
+        "CMAKE_CXX_COMPILER": compiler,
+        **(definitions or {}),
+    }
+    start = time.monotonic()
+    try:
+        defines = [f"-D{key}={value}" for key, value in settings.items()]
+        _run([cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines], log)
+        _run([cmake, "--build", str(build_dir), "--parallel", str(jobs)], log)
+    except BuildError:
+        product.unlink(missing_ok=True)
+        raise
+    print(f"[build] {product} ({time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)
+    return product
+
+
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Build libtriton_scan.so.")
+    parser.add_argument("build_dir", type=Path)
+    parser.add_argument("--site", type=Path, help="unpacked upstream wheel; default: fetched")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    try:
+        site = options.site or fetch.unpack_wheel()
+        print(build_extension(site, options.build_dir, jobs=options.jobs))
+    except (BuildError, fetch.FetchError) as error:
+        print(f"extension.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
