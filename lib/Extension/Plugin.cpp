@@ -5,6 +5,7 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "triton-scan/Conversion/Passes.h"
 #include "triton/Tools/PluginUtils.h"
 
 using namespace mlir;
@@ -14,12 +15,22 @@ static void addAbiSelfTest(PassManager *pm, const std::vector<std::string> &) {
   pm->addPass(triton::scan::createAbiSelfTestPass());
 }
 
+static void addLowerScan(PassManager *pm, const std::vector<std::string> &) {
+  triton::scan::keepFirstError(*pm);
+  pm->addPass(triton::scan::createLowerScanPass());
+}
+
+static void registerLowerScan() {
+  registerPass(triton::scan::createLowerScanPass);
+}
+
 static void registerAbiSelfTest() {
   registerPass(triton::scan::createAbiSelfTestPass);
 }
 
 TRITON_PLUGIN_API triton::plugin::PluginInfo *tritonGetPluginInfo() {
   static triton::plugin::PassInfo passes[] = {
+      {"lower_scan", "1", addLowerScan, registerLowerScan},
       {"scan_abi_selftest", "1", addAbiSelfTest, registerAbiSelfTest},
   };
   static triton::plugin::PluginInfo info = {

@@ -1,0 +1,43 @@
+//===- ScanPlan.h - How a layout splits a scan into runs --------*- C++ -*-===//
+//
+// Pure layout analysis: no IR is read or built here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TRITON_SCAN_ANALYSIS_SCANPLAN_H
+#define TRITON_SCAN_ANALYSIS_SCANPLAN_H
+
+#include "triton/Tools/LinearLayout.h"
+#include "llvm/ADT/SmallVector.h"
+#include <optional>
+
+namespace mlir::triton::scan {
+
+/// The part of the hardware index that holds a bit of the axis coordinate.
+enum class Owner { Register, Lane, Warp, Block };
+
+/// The name of an owner as an in-dim of distributed layouts.
+llvm::StringRef dimNameOf(Owner owner);
+
+/// Neighbouring bits of the axis coordinate with one owner, which are combined
+/// in one go: a run of n bits joins 2^n neighbouring blocks into one.
+struct Run {
+  Owner owner;
+  /// The bits of the owner's hardware index, finest on the axis first.
+  llvm::SmallVector<unsigned> bits;
+
+  unsigned size() const { return 1u << bits.size(); }
+};
+
+/// Splits the axis `axisDim` of `layout` into runs, finest first. Bits outside
+/// the runs hold other rows of the tensor, or copies.
+///
+/// `layout` is a distributed layout (in-dims register, lane, warp, block).
+/// Returns nullopt unless every bit of the axis coordinate has exactly one
+/// owner that moves nothing else; such a layout has to be converted first.
+std::optional<llvm::SmallVector<Run>> planScan(const LinearLayout &layout,
+                                               StringAttr axisDim);
+
+} // namespace mlir::triton::scan
+
+#endif // TRITON_SCAN_ANALYSIS_SCANPLAN_H

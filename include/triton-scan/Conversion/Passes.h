@@ -1,0 +1,20 @@
+//===- Passes.h - The passes of the native scan lowering --------*- C++ -*-===//
+
+#ifndef TRITON_SCAN_CONVERSION_PASSES_H
+#define TRITON_SCAN_CONVERSION_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::triton::scan {
+
+/// Creates the pass that replaces every tt.scan of a TTGIR module by code on
+/// the registers of each thread, forward and reverse alike.
+///
+/// It runs before shared memory is allocated and before scf becomes cf (a
+/// combine region has one block). Fails with an error at the scan's location
+/// when the module has no known target.
+std::unique_ptr<Pass> createLowerScanPass();
+
+} // namespace mlir::triton::scan
+
+#endif // TRITON_SCAN_CONVERSION_PASSES_H

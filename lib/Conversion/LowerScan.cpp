@@ -1,0 +1,118 @@
+//===- LowerScan.cpp - Replaces tt.scan by code on registers --------------===//
+
+#include "ScanEmitter.h"
+#include "StructCast.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "triton-scan/Conversion/Passes.h"
+#include "triton/Dialect/TritonGPU/IR/Dialect.h"
+
+namespace mlir::triton::scan {
+namespace {
+
+std::optional<SmallVector<Run>> planScan(ScanOp op,
+                                         const LinearLayout &layout) {
+  auto dims = llvm::to_vector(layout.getOutDimNames());
+  return scan::planScan(layout, dims[op.getAxis()]);
+}
+
+/// Surrounds a scan by conversions to and from a layout that any axis of which
+/// can be scanned.
+void convertToBlocked(ScanOp op, RewriterBase &rewriter) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(op);
+  RankedTensorType type = op.getInputTypes().front();
+  auto module = op->getParentOfType<ModuleOp>();
+  auto blocked = gpu::getDefaultBlockedEncoding(
+      op.getContext(), type.getShape(), gpu::lookupNumWarps(op),
+      gpu::TritonGPUDialect::getThreadsPerWarp(module), gpu::lookupNumCTAs(op));
+  Location loc = op.getLoc();
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto operandType = cast<RankedTensorType>(operand.get().getType());
+    operand.set(gpu::ConvertLayoutOp::create(
+        rewriter, loc, operandType.cloneWithEncoding(blocked), operand.get()));
+  }
+  rewriter.setInsertionPointAfter(op);
+  for (OpResult result : op->getResults()) {
+    auto resultType = cast<RankedTensorType>(result.getType());
+    result.setType(resultType.cloneWithEncoding(blocked));
+    auto converted =
+        gpu::ConvertLayoutOp::create(rewriter, loc, resultType, result);
+    rewriter.replaceAllUsesExcept(result, converted, converted);
+  }
+}
+
+LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo) {
+  IRRewriter rewriter(op);
+  Location loc = op.getLoc();
+
+  LinearLayout layout = registerLayout(op.getInputTypes().front());
+  std::optional<SmallVector<Run>> runs = planScan(op, layout);
+  if (!runs) {
+    convertToBlocked(op, rewriter);
+    layout = registerLayout(op.getInputTypes().front());
+    runs = planScan(op, layout);
+  }
+  if (!runs)
+    return op.emitOpError("cannot be lowered: no layout is known that splits "
+                          "axis ")
+           << op.getAxis() << " of " << op.getInputTypes().front()
+           << " into bits; TRITON_NATIVE_SCAN=0 selects upstream's lowering";
+
+  unsigned numRegisters =
+      layout.getInDimSize(StringAttr::get(op.getContext(), "register"));
+  SmallVector<Tuple> elements(numRegisters);
+  for (Value operand : op.getSrcs())
+    for (auto [element, value] :
+         llvm::zip_equal(elements, unpackStruct(rewriter, loc, operand)))
+      element.push_back(value);
+
+  ScanEmitter emitter(op, rewriter, layout, targetInfo);
+  elements = emitter.emit(*runs, elements);
+
+  SmallVector<Value> results;
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    results.push_back(packStruct(
+        rewriter, loc,
+        llvm::map_to_vector(elements, [i = i](Tuple &t) { return t[i]; }),
+        cast<RankedTensorType>(result.getType())));
+  rewriter.replaceOp(op, results);
+  return success();
+}
+
+struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerScanPass)
+
+  StringRef getArgument() const override { return "lower-scan"; }
+  StringRef getDescription() const override {
+    return "replace tt.scan by code on the registers of each thread";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  }
+
+  void runOnOperation() override {
+    SmallVector<ScanOp> scans;
+    getOperation().walk([&](ScanOp op) { scans.push_back(op); });
+    if (scans.empty())
+      return;
+    auto targetInfo = TargetInfoBase::fromModuleOp(getOperation());
+    if (!targetInfo) {
+      scans.front().emitOpError("cannot be lowered: the module names no known "
+                                "target in its ttg.target attribute");
+      return signalPassFailure();
+    }
+    for (ScanOp op : scans)
+      if (failed(lowerScan(op, *targetInfo)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createLowerScanPass() {
+  return std::make_unique<LowerScanPass>();
+}
+
+} // namespace mlir::triton::scan
