@@ -1,4 +1,5 @@
-"""Makes `pip wheel .` and `python -m build` produce the patched triton wheel (python/build_helpers/wheel.py).
+"""Makes `pip wheel .` and `python -m build` produce the patched triton wheel
+(python/build_helpers/wheel.py).
 
 Nothing is compiled by setuptools itself: the commands below hand over to the build helpers.
 """
@@ -11,10 +12,11 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.editable_wheel import editable_wheel
 from setuptools.errors import SetupError
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "python"))
+REPO = Path(__file__).resolve().parent
+sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
 
-from build_helpers import content, extension, overlay, patching, wheel  # noqa: E402
-from fetch import FetchError  # noqa: E402  (third_party, on the path through content)
+from build_helpers import content, extension, overlay, patching, wheel
+from fetch import FetchError
 
 
 class BuildPatchedWheel(bdist_wheel):
@@ -23,7 +25,12 @@ class BuildPatchedWheel(bdist_wheel):
     def run(self):
         try:
             path = wheel.build(Path(self.dist_dir))
-        except (FetchError, extension.BuildError, patching.PatchError, content.ContentError) as error:
+        except (
+            FetchError,
+            extension.BuildError,
+            patching.PatchError,
+            content.ContentError,
+        ) as error:
             raise SetupError(str(error)) from None
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         self.distribution.dist_files.append(("bdist_wheel", version, str(path)))
@@ -41,7 +48,8 @@ class RefuseEditable(editable_wheel):
 
 setup(
     version=content.VERSION,
-    # The packages come from the upstream wheel; without these lists setuptools would look for some here.
+    # The packages come from the upstream wheel; without these lists setuptools would look for some
+    # here.
     packages=[],
     py_modules=[],
     cmdclass={"bdist_wheel": BuildPatchedWheel, "editable_wheel": RefuseEditable},

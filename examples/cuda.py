@@ -1,4 +1,4 @@
-"""Run a compiled kernel on the first CUDA device through libcuda alone, so that the demo needs no torch."""
+"""Run a compiled kernel on the first CUDA device through libcuda alone: the demo needs no torch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Device:
         if code := getattr(self._driver, name)(*arguments):
             raise CudaError(f"{name} failed with code {code}")
 
-    def run(self, compiled, inputs: tuple[np.ndarray, ...], outputs: tuple[np.ndarray, ...]) -> None:
+    def run(
+        self, compiled, inputs: tuple[np.ndarray, ...], outputs: tuple[np.ndarray, ...]
+    ) -> None:
         """Run one block of a kernel whose arguments are the arrays' pointers; fills `outputs`."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuModuleLoadData", ctypes.byref(module), compiled.asm["cubin"])
@@ -60,7 +62,9 @@ class Device:
             arguments = [*pointers, ctypes.c_uint64(0), ctypes.c_uint64(0)]
             packed = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(a) for a in arguments))
             threads = compiled.metadata.num_warps * 32
-            self._call("cuLaunchKernel", function, 1, 1, 1, threads, 1, 1, shared, None, packed, None)
+            self._call(
+                "cuLaunchKernel", function, 1, 1, 1, threads, 1, 1, shared, None, packed, None
+            )
             self._call("cuCtxSynchronize")
             for array, pointer in zip(outputs, pointers[len(inputs) :], strict=True):
                 data, size = array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)

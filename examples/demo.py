@@ -1,7 +1,9 @@
-"""Compile the example kernels in both directions with both lowerings of scans, and print what they cost.
+"""Compile the example kernels in both directions with both lowerings of scans, and print what they
+cost.
 
-With a CUDA device the kernels are compiled for it, run and compared with a sequential fold; without one
-they are compiled for sm_90.  Exit status 1 if a value is wrong or the native lowering is not available.
+With a CUDA device the kernels are compiled for it, run and compared with a sequential fold; without
+one they are compiled for sm_90.  Exit status 1 if a value is wrong or the native lowering is not
+available.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ import numpy as np
 # Fixed before triton is imported: it reads this once, and would warn without it.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
-import triton  # noqa: E402
-from cuda import CudaError, Device  # noqa: E402
-from kernels import EXAMPLES, Example  # noqa: E402
-from triton import native_scan  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.tools.asm_counts import Counts, count_ptx  # noqa: E402
+import triton
+from cuda import CudaError, Device
+from kernels import EXAMPLES, Example
+from triton import native_scan
+from triton.backends.compiler import GPUTarget
+from triton.tools.asm_counts import Counts, count_ptx
 
 
 def compile_example(example: Example, reverse: bool, native: bool, capability: int):
@@ -35,7 +37,7 @@ def compile_example(example: Example, reverse: bool, native: bool, capability: i
 
 
 def check_values(example: Example, compiled, reverse: bool, device: Device | None) -> str:
-    """Run the kernel and return 'right', or what is wrong with its values; 'not run' without a device."""
+    """Run the kernel and return 'right', what is wrong, or 'not run' where there is no device."""
     if device is None:
         return "not run"
     inputs = example.inputs(np.random.default_rng(0))
@@ -74,7 +76,9 @@ def main() -> int:
     capability = device.capability if device else 90
     print("\nin each column: native lowering / upstream's (TRITON_NATIVE_SCAN=0)\n")
     line = "{:20} {:8} {:>6} {:>12} {:>12} {:>12}  {}"
-    header = line.format("kernel", "scan", "warps", "shuffles", "barriers", "instructions", "values")
+    header = line.format(
+        "kernel", "scan", "warps", "shuffles", "barriers", "instructions", "values"
+    )
     print(header, "-" * len(header), sep="\n")
     wrong = 0
     with tempfile.TemporaryDirectory() as cache, triton.knobs.cache.scope():
@@ -82,13 +86,17 @@ def main() -> int:
         for example in EXAMPLES:
             for reverse in (False, True):
                 ours, theirs = (
-                    compile_example(example, reverse, native, capability) for native in (True, False)
+                    compile_example(example, reverse, native, capability)
+                    for native in (True, False)
                 )
                 values = check_values(example, ours, reverse, device)
                 wrong += values.startswith("WRONG")
                 counts = _columns(count_ptx(ours.asm["ptx"]), count_ptx(theirs.asm["ptx"]))
                 direction = "reverse" if reverse else "forward"
-                print(line.format(example.title, direction, example.num_warps, *counts, values), flush=True)
+                print(
+                    line.format(example.title, direction, example.num_warps, *counts, values),
+                    flush=True,
+                )
     return 1 if wrong else 0
 
 

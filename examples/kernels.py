@@ -1,4 +1,5 @@
-"""The kernels that `make demo` compiles: what people scan in both directions, with their references.
+"""The kernels that `make demo` compiles: what people scan in both directions, with their
+references.
 
 Every kernel takes its inputs' pointers, then its outputs' pointers, then the constexpr REVERSE.
 References are sequential folds in the direction, in float64 where the kernel computes in floats.
@@ -69,7 +70,9 @@ def logcumsumexp(x, out, REVERSE: tl.constexpr):
 @triton.jit
 def segmented_sum(flag, x, out, REVERSE: tl.constexpr):
     i = tl.arange(0, 1024)
-    _, v = tl.associative_scan((tl.load(flag + i), tl.load(x + i)), 0, segmented_add, reverse=REVERSE)
+    _, v = tl.associative_scan(
+        (tl.load(flag + i), tl.load(x + i)), 0, segmented_add, reverse=REVERSE
+    )
     tl.store(out + i, v)
 
 
@@ -77,8 +80,8 @@ def segmented_sum(flag, x, out, REVERSE: tl.constexpr):
 class Example:
     """A kernel with what is needed to compile it, run it and check it.
 
-    inputs(rng) returns the input arrays; reference(*inputs) the forward results, in the order of the
-    kernel's outputs; the scan goes along `axis` of every array.
+    inputs(rng) returns the input arrays; reference(*inputs) the forward results, in the order of
+    the kernel's outputs; the scan goes along `axis` of every array.
     """
 
     title: str

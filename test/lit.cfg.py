@@ -1,3 +1,4 @@
+# ruff: noqa: F821  (lit defines config and lit_config)
 """lit's configuration: tests are .mlir files with RUN lines over triton-scan-opt and FileCheck."""
 
 import importlib.util

@@ -1,29 +1,31 @@
-"""What our package differs in from the upstream wheel: patched files, added files, and the metadata."""
+"""What our package differs in from the upstream wheel: patched and added files, and metadata."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(REPO / "third_party"))
-sys.path.insert(0, str(REPO / "python"))
+sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
+
+from fetch import WHEEL_LOCK  # noqa: E402  (third_party is no package)
 
 from build_helpers import patching  # noqa: E402
-from fetch import WHEEL_LOCK  # noqa: E402  (third_party is no package)
 
 UPSTREAM_VERSION: str = WHEEL_LOCK["version"]
 VERSION = f"{UPSTREAM_VERSION}+revscan.1"
 PATCH_DIR = REPO / "patches" / f"triton-{UPSTREAM_VERSION}"
 EXTENSION = "triton/_C/libtriton_scan.so"
+CHECKSUM = "triton/_C/libtriton_scan.sha256"
 UPSTREAM_DIST_INFO = f"triton-{UPSTREAM_VERSION}.dist-info"
 DIST_INFO = f"triton-{VERSION}.dist-info"
 OUR_LICENSE = "LICENSE.triton-scan"
 NOTICE = f"""\
-This is a modified build of triton {UPSTREAM_VERSION}. It is not published by Triton's authors. The changes:
-scans (tl.associative_scan, tl.cumsum, tl.cumprod) are lowered by the extension {EXTENSION},
-which TRITON_NATIVE_SCAN=0 turns off. To return to the original:
-`pip install triton=={UPSTREAM_VERSION} --force-reinstall`.
+This is a modified build of triton {UPSTREAM_VERSION}. It is not published by Triton's authors. The
+changes: scans (tl.associative_scan, tl.cumsum, tl.cumprod) are lowered by the extension
+{EXTENSION}, which TRITON_NATIVE_SCAN=0 turns off. To return to the original: `pip install
+triton=={UPSTREAM_VERSION} --force-reinstall`.
 """
 
 
@@ -41,8 +43,8 @@ def added_python() -> dict[str, Path]:
 def changed_files(site: Path, extension: Path) -> dict[str, bytes]:
     """Return {path in the package: bytes} of every file of ours that is not metadata.
 
-    site: the unpacked upstream wheel.  Raises patching.PatchError, or ContentError when an added file
-    would replace one of upstream's.
+    site: the unpacked upstream wheel.  Raises patching.PatchError, or ContentError when an added
+    file would replace one of upstream's.
     """
     files = patching.apply_all(PATCH_DIR, site)
     for path, source in added_python().items():
@@ -52,6 +54,7 @@ def changed_files(site: Path, extension: Path) -> dict[str, bytes]:
     if (site / EXTENSION).exists():
         raise ContentError(f"upstream has a {EXTENSION} of its own")
     files[EXTENSION] = extension.read_bytes()
+    files[CHECKSUM] = (hashlib.sha256(files[EXTENSION]).hexdigest() + "\n").encode()
     return files
 
 

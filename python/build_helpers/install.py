@@ -17,10 +17,12 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+REPO = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
 
-from build_helpers import content, extension, overlay, patching, wheel  # noqa: E402
-from fetch import FetchError  # noqa: E402
+from fetch import FetchError
+
+from build_helpers import content, extension, overlay, patching, wheel
 
 SITE_PACKAGES = Path(sysconfig.get_path("purelib"))
 PTH = SITE_PACKAGES / "triton_scan_overlay.pth"
@@ -38,11 +40,13 @@ def _pip(*arguments: str) -> None:
 
 
 def _wheel_installed() -> bool:
-    return any(Path(d.locate_file("")) == SITE_PACKAGES for d in metadata.distributions(name="triton"))
+    return any(
+        Path(d.locate_file("")) == SITE_PACKAGES for d in metadata.distributions(name="triton")
+    )
 
 
 def install_wheel() -> None:
-    """Build the wheel and install it into the running environment, unless it is installed already."""
+    """Build the wheel and install it into the running environment unless it is there already."""
     path = wheel.build(content.REPO / "dist")
     with zipfile.ZipFile(path) as archive:
         record = hashlib.sha256(archive.read(f"{content.DIST_INFO}/RECORD")).hexdigest()
@@ -72,7 +76,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["wheel", "overlay"])
     if sys.prefix == sys.base_prefix:
-        print("install.py: run it with the Python of a virtual environment (`make demo`)", file=sys.stderr)
+        print(
+            "install.py: run it with the Python of a virtual environment (`make demo`)",
+            file=sys.stderr,
+        )
         return 1
     try:
         {"wheel": install_wheel, "overlay": install_overlay}[parser.parse_args().what]()

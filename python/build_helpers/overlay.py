@@ -1,11 +1,12 @@
 """Assemble build/overlay/<tag>/, a directory from which the patched triton can be imported.
 
-    python python/build_helpers/overlay.py             builds the extension and the overlay, prints its path
-    python python/build_helpers/overlay.py --pth FILE  also writes FILE (a .pth) with that path
+    python python/build_helpers/overlay.py             builds the extension and the overlay, prints
+    its path python python/build_helpers/overlay.py --pth FILE  also writes FILE (a .pth) with that
+    path
 
-It has hard links to the large files of the unpacked upstream wheel and copies of everything else, so
-that an edited Python file never reaches the cache.  build/overlay/<tag> is a symbolic link that is
-replaced once a complete new tree stands beside it.
+It has hard links to the large files of the unpacked upstream wheel and copies of everything else,
+so that an edited Python file never reaches the cache.  build/overlay/<tag> is a symbolic link that
+is replaced once a complete new tree stands beside it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+REPO = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
 
-from build_helpers import content, extension, patching  # noqa: E402
-from fetch import FetchError, running_python_tag, unpack_wheel  # noqa: E402
+from fetch import FetchError, running_python_tag, unpack_wheel
+
+from build_helpers import content, extension, patching
 
 OVERLAYS = content.REPO / "build" / "overlay"
 
@@ -39,7 +42,9 @@ def _place(source: Path, target: Path) -> None:
     shutil.copy2(source, target)
 
 
-def _write_tree(site: Path, changed: dict[str, bytes], metadata: dict[str, bytes], tree: Path) -> None:
+def _write_tree(
+    site: Path, changed: dict[str, bytes], metadata: dict[str, bytes], tree: Path
+) -> None:
     files = {p.relative_to(site).as_posix(): p for p in site.rglob("*") if p.is_file()}
     for path, source in files.items():
         renamed = path.replace(content.UPSTREAM_DIST_INFO, content.DIST_INFO, 1)
@@ -78,7 +83,7 @@ def assemble(site: Path, built_extension: Path, name: str, root: Path = OVERLAYS
             shutil.rmtree(staging, ignore_errors=True)
             _write_tree(site, changed, metadata, staging)
             staging.rename(tree)
-        if not link.is_symlink() or os.readlink(link) != tree.name:
+        if not link.is_symlink() or link.readlink() != Path(tree.name):
             fresh = root / f".{name}-link"
             fresh.unlink(missing_ok=True)
             fresh.symlink_to(tree.name)
@@ -90,7 +95,8 @@ def assemble(site: Path, built_extension: Path, name: str, root: Path = OVERLAYS
 
 
 def build(jobs: int = 2) -> Path:
-    """Build the extension for the running Python, assemble its overlay and return the overlay's path.
+    """Build the extension for the running Python, assemble its overlay and return the overlay's
+    path.
 
     Raises FetchError, BuildError, PatchError or ContentError.
     """
@@ -100,16 +106,20 @@ def build(jobs: int = 2) -> Path:
 
 
 def build_directory(site: Path) -> Path:
-    """Return where the extension for an unpacked wheel is built; the wheel and the overlay share it."""
+    """Return where the extension for an unpacked wheel is built, for the wheel and the overlay."""
     return content.REPO / "build" / "extension" / site.name
 
 
 def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pth", type=Path, help="write this .pth file, which makes Python import the overlay")
     parser.add_argument(
-        "--refresh-patches", action="store_true", help="first rewrite patches/ from files edited in the overlay"
+        "--pth", type=Path, help="write this .pth file, which makes Python import the overlay"
+    )
+    parser.add_argument(
+        "--refresh-patches",
+        action="store_true",
+        help="first rewrite patches/ from files edited in the overlay",
     )
     options = parser.parse_args()
     start = time.monotonic()

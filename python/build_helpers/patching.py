@@ -1,8 +1,9 @@
-"""Apply and write the zero-context diffs of patches/ against the Python files of the upstream wheel.
+"""Apply and write the zero-context diffs of patches/ against the Python files of the upstream
+wheel.
 
 A patch file is: a paragraph that says why, a line `Base-SHA256: <hex>` with the digest of the
-unpatched file, and a unified diff without context lines of exactly that one file.  Nothing is fuzzy:
-the file's digest and every removed line must agree, at the line number that the hunk names.
+unpatched file, and a unified diff without context lines of exactly that one file.  Nothing is
+fuzzy: the file's digest and every removed line must agree, at the line number that the hunk names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _BASE = re.compile(r"^Base-SHA256: ([0-9a-f]{64})$")
 
 
 class PatchError(Exception):
-    """A patch that is malformed or does not apply; the text names the patch, the file and the line."""
+    """A patch that is malformed or does not apply; the text names patch, file and line."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,17 @@ def parse_patch(path: Path) -> Patch:
         while index < len(lines) and not lines[index].startswith("@@"):
             kind, text = lines[index][0], lines[index][1:]
             if kind not in "+-":
-                raise fail(index, f"a hunk of a zero-context diff has + and - lines only, not {kind!r}")
+                raise fail(
+                    index, f"a hunk of a zero-context diff has + and - lines only, not {kind!r}"
+                )
             if kind == "-" and new:
                 raise fail(index, "a removed line after an added one")
             (old if kind == "-" else new).append(text)
             index += 1
         if (len(old), len(new)) != (old_count, new_count):
-            raise fail(header, f"the hunk has {len(old)} old and {len(new)} new lines, not what it says")
+            raise fail(
+                header, f"the hunk has {len(old)} old and {len(new)} new lines, not what it says"
+            )
         # With no old lines, `start` names the line *after which* the new ones go.
         hunks.append(Hunk(start - 1 if old else start, tuple(old), tuple(new)))
     if not hunks:
@@ -90,7 +95,7 @@ def parse_patch(path: Path) -> Patch:
 
 
 def patched_text(patch: Patch, text: str) -> str:
-    """Return `text` with every hunk applied.  Raises PatchError naming the first line that differs."""
+    """Return `text` with every hunk applied.  Raises PatchError naming the line that differs."""
     lines = text.splitlines(keepends=True)
     result: list[str] = []
     position = 0
@@ -106,7 +111,8 @@ def patched_text(patch: Patch, text: str) -> str:
             if found != expected:
                 raise PatchError(
                     f"patch {patch.name} does not apply to {patch.target}, line "
-                    f"{hunk.start + offset + 1}: expected {expected.rstrip()!r}, found {found.rstrip()!r}"
+                    f"{hunk.start + offset + 1}: expected {expected.rstrip()!r}, "
+                    f"found {found.rstrip()!r}"
                 )
         result += lines[position : hunk.start]
         result += hunk.new
@@ -115,8 +121,8 @@ def patched_text(patch: Patch, text: str) -> str:
     if digest != patch.base_sha256:
         first = patch.hunks[0].start + 1
         raise PatchError(
-            f"patch {patch.name} does not apply to {patch.target} (first hunk at line {first}): the file "
-            f"has sha256 {digest}, the patch was made for {patch.base_sha256}"
+            f"patch {patch.name} does not apply to {patch.target} (first hunk at line {first}): "
+            f"the file has sha256 {digest}, the patch was made for {patch.base_sha256}"
         )
     return "".join(result + lines[position:])
 
@@ -125,7 +131,8 @@ def apply_all(patch_dir: Path, tree: Path) -> dict[str, bytes]:
     """Apply every *.patch of `patch_dir` to the files under `tree`, in memory.
 
     Returns {path relative to tree: patched bytes}; nothing is written, so a failing patch leaves
-    nothing half-patched.  Raises PatchError, also when two patches change one file or a file is missing.
+    nothing half-patched.  Raises PatchError, also when two patches change one file or a file is
+    missing.
     """
     paths = sorted(patch_dir.glob("*.patch"))
     if not paths:
@@ -134,10 +141,14 @@ def apply_all(patch_dir: Path, tree: Path) -> dict[str, bytes]:
     for path in paths:
         patch = parse_patch(path)
         if patch.target in patched:
-            raise PatchError(f"patch {patch.name} changes {patch.target}, which another patch changes too")
+            raise PatchError(
+                f"patch {patch.name} changes {patch.target}, which another patch changes too"
+            )
         file = tree / patch.target
         if not file.is_file():
-            raise PatchError(f"patch {patch.name} changes {patch.target}, which {tree} does not have")
+            raise PatchError(
+                f"patch {patch.name} changes {patch.target}, which {tree} does not have"
+            )
         patched[patch.target] = patched_text(patch, file.read_bytes().decode()).encode()
     return patched
 
@@ -146,7 +157,11 @@ def make_patch(why: str, target: str, old: str, new: str) -> str:
     """Return the text of a patch that turns `old` into `new`; `why` is its first paragraph."""
     base = hashlib.sha256(old.encode()).hexdigest()
     diff = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{target}", f"b/{target}", n=0
+        old.splitlines(keepends=True),
+        new.splitlines(keepends=True),
+        f"a/{target}",
+        f"b/{target}",
+        n=0,
     )
     return f"{why.strip()}\n\nBase-SHA256: {base}\n" + "".join(diff)
 

@@ -1,9 +1,10 @@
 """Write our wheel: the upstream one with the changed files replaced and the added ones added.
 
-    python python/build_helpers/wheel.py [DIST]     builds the extension and the wheel, prints its path
+    python python/build_helpers/wheel.py [DIST]     builds the extension and the wheel, prints its
+    path
 
-Compressed streams of unchanged files are copied as they are, ours are stored without compression, and
-every date is upstream's own: the bytes depend on nothing but the inputs.
+Compressed streams of unchanged files are copied as they are, ours are stored without compression,
+and every date is upstream's own: the bytes depend on nothing but the inputs.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+REPO = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
 
-from build_helpers import content, extension, patching  # noqa: E402
-from build_helpers.overlay import build_directory  # noqa: E402
-from fetch import FetchError, fetch_wheel, unpack_wheel  # noqa: E402
+from fetch import FetchError, fetch_wheel, unpack_wheel
 
-# The records of a zip archive, without their signatures' bytes checked twice: APPNOTE 4.3.7, 4.3.12, 4.3.16.
+from build_helpers import content, extension, patching
+from build_helpers.overlay import build_directory
+
+# The records of a zip archive: APPNOTE 4.3.7, 4.3.12, 4.3.16.
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")
@@ -40,7 +43,7 @@ _REGULAR_FILE = 0o100644 << 16
 
 @dataclass(frozen=True)
 class _Member:
-    """One member to write; its data is `data`, or else at `source_offset` of the upstream archive."""
+    """One member to write; its bytes are `data`, or else upstream's compressed stream of `info`."""
 
     name: str
     info: zipfile.ZipInfo
@@ -52,7 +55,9 @@ def _dos_time(date: tuple[int, int, int, int, int, int]) -> tuple[int, int]:
     return hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day
 
 
-def _stored(name: str, data: bytes, date: tuple[int, int, int, int, int, int], attributes: int) -> _Member:
+def _stored(
+    name: str, data: bytes, date: tuple[int, int, int, int, int, int], attributes: int
+) -> _Member:
     info = zipfile.ZipInfo(name, date)
     info.external_attr, info.create_system = attributes, 3
     info.CRC = binascii.crc32(data)
@@ -79,11 +84,22 @@ def _write_archive(source: BinaryIO, members: list[_Member], target: BinaryIO) -
     for member in members:
         info, offset = member.info, target.tell()
         if max(info.file_size, offset) >= 0xFFFFFFFF:
-            raise content.ContentError(f"{member.name}: archives of 4 GiB and more are not supported")
+            raise content.ContentError(
+                f"{member.name}: archives of 4 GiB and more are not supported"
+            )
         name = member.name.encode()
         flags = 0 if name.isascii() else 0x800
         time_, date = _dos_time(info.date_time)
-        common = (20, flags, info.compress_type, time_, date, info.CRC, info.compress_size, info.file_size)
+        common = (
+            20,
+            flags,
+            info.compress_type,
+            time_,
+            date,
+            info.CRC,
+            info.compress_size,
+            info.file_size,
+        )
         target.write(_LOCAL.pack(b"PK\3\4", *common, len(name), 0) + name)
         if member.data is None:
             _copy_stream(source, info, target)
@@ -91,7 +107,10 @@ def _write_archive(source: BinaryIO, members: list[_Member], target: BinaryIO) -
             target.write(member.data)
         made_by = info.create_system << 8 | 20
         central.append(
-            _CENTRAL.pack(b"PK\1\2", made_by, *common, len(name), 0, 0, 0, 0, info.external_attr, offset) + name
+            _CENTRAL.pack(
+                b"PK\1\2", made_by, *common, len(name), 0, 0, 0, 0, info.external_attr, offset
+            )
+            + name
         )
     start, directory = target.tell(), b"".join(central)
     count = len(members)
@@ -142,7 +161,9 @@ def write_wheel(upstream: Path, site: Path, built_extension: Path, out_dir: Path
         for path, digest, size in csv.reader(io.StringIO(old_record)):
             name = renamed(path)
             if name != record_path:
-                rows.append(_record_line(name, changed[name]) if name in changed else (name, digest, size))
+                rows.append(
+                    _record_line(name, changed[name]) if name in changed else (name, digest, size)
+                )
         rows += [_record_line(name, changed[name]) for name in added]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([*rows, (record_path, "", "")])
@@ -159,7 +180,8 @@ def write_wheel(upstream: Path, site: Path, built_extension: Path, out_dir: Path
 
 
 def build(out_dir: Path, jobs: int = 2) -> Path:
-    """Build the extension and the wheel for the running Python into `out_dir`; return the wheel's path.
+    """Build the extension and the wheel for the running Python into `out_dir`; return the wheel's
+    path.
 
     Raises FetchError, BuildError, PatchError or ContentError.
     """

@@ -1,8 +1,10 @@
-"""The native lowering of tl.associative_scan: loads the extension and puts its pass into a pipeline.
+"""The native lowering of tl.associative_scan: loads the extension and puts its pass into a
+pipeline.
 
-`triton/_C/libtriton_scan.so` is loaded at most once in a process, at the first compilation that wants
-it.  A file that is missing, damaged or built for another Triton never stops a program: one warning says
-why, and scans go through upstream's lowering (as they do with TRITON_NATIVE_SCAN=0, silently).
+`triton/_C/libtriton_scan.so` is loaded at most once in a process, at the first compilation that
+wants it.  A file that is missing, damaged or built for another Triton never stops a program: one
+warning says why, and scans go through upstream's lowering (as they do with TRITON_NATIVE_SCAN=0,
+silently).
 
 `python -m triton.native_scan` prints the state.
 """
@@ -21,6 +23,7 @@ from pathlib import Path
 from triton import knobs
 
 EXTENSION_PATH = Path(__file__).parent / "_C" / "libtriton_scan.so"
+CHECKSUM_PATH = EXTENSION_PATH.with_suffix(".sha256")
 # TRITON_PLUGIN_API_VERSION of triton/include/triton/Tools/PluginUtils.h, release 3.9.0
 PLUGIN_API_VERSION = 2
 REQUIRED_PASSES = ("lower_scan",)
@@ -81,9 +84,14 @@ def _open_checked(path: Path) -> ctypes.CDLL:
 
     if not path.is_file():
         raise ExtensionError(f"{path} does not exist")
+    # Opening a damaged library can end the process (a truncated one raises SIGBUS).
+    if not CHECKSUM_PATH.is_file():
+        raise ExtensionError(f"{CHECKSUM_PATH}, the sha256 of the extension, does not exist")
+    if CHECKSUM_PATH.read_text().strip() != hashlib.sha256(path.read_bytes()).hexdigest():
+        raise ExtensionError(f"{path} is damaged: its sha256 is not that of {CHECKSUM_PATH.name}")
     try:
-        # RTLD_NOW: a symbol that this libtriton lacks is found here.  libtriton itself opens extensions
-        # lazily, and the process would then end at the first call.
+        # RTLD_NOW: a symbol that this libtriton lacks is found here.  libtriton itself opens
+        # extensions lazily, and the process would then end at the first call.
         library = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
     except OSError as error:
         raise ExtensionError(str(error)) from None
@@ -96,7 +104,8 @@ def _open_checked(path: Path) -> ctypes.CDLL:
     # The version of the API first: with another one, the other fields may lie elsewhere.
     if info.api_version != PLUGIN_API_VERSION:
         raise ExtensionError(
-            f"{path} has plugin API version {info.api_version}, this Triton has {PLUGIN_API_VERSION}"
+            f"{path} has plugin API version {info.api_version}, "
+            f"this Triton has {PLUGIN_API_VERSION}"
         )
     built_for = (info.triton_version or b"").decode(errors="replace")
     if built_for != __version__:
@@ -140,7 +149,7 @@ def _warn_unavailable(reason: str) -> None:
 
 @functools.cache
 def build_hash() -> str:
-    """Return the sha256 of the extension's bytes and of this file, or of this file alone without it."""
+    """Return the sha256 of this file and, where there is one, the extension's bytes."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     if EXTENSION_PATH.is_file():
         digest.update(EXTENSION_PATH.read_bytes())
@@ -170,7 +179,8 @@ def resolve(requested: object) -> str:
     """Return the compile option `native_scan` for a requested value.
 
     A key of this process (from the launch that started an asynchronous compilation, say) is kept;
-    anything else, such as None or a key of another build in stored options, becomes the current one.
+    anything else, such as None or a key of another build in stored options, becomes the current
+    one.
     """
     if isinstance(requested, str):
         if requested == _OFF:
@@ -193,7 +203,7 @@ def status() -> Status:
 
 
 def load() -> ctypes.CDLL:
-    """Load the extension, which gives `passes.plugin` its passes.  Raises ExtensionError if it cannot."""
+    """Load the extension, which adds its passes to `passes.plugin`.  May raise ExtensionError."""
     library, reason = _load()
     if library is None:
         raise ExtensionError(reason)
@@ -201,7 +211,7 @@ def load() -> ctypes.CDLL:
 
 
 def add_lowering(pm) -> None:
-    """Add the lowering of tt.scan to the pass manager.  Raises ExtensionError without the extension."""
+    """Add the lowering of tt.scan to the pass manager.  May raise ExtensionError."""
     from triton._C.libtriton import passes
 
     load()
@@ -218,7 +228,7 @@ def _take_error(library: ctypes.CDLL) -> str | None:
 
 
 def run_reporting(pm, module, label: str) -> None:
-    """Run the pass manager; an error of our pass is raised as ScanLoweringError with the pass's text."""
+    """Run the pass manager; raises ScanLoweringError with the text of a pass's own diagnostic."""
     library = load()
     _take_error(library)  # nothing old
     try:
@@ -232,8 +242,8 @@ def run_reporting(pm, module, label: str) -> None:
 def lower(pm, module, option: str | None):
     """Run `pm` with the lowering of scans added at its end and return a fresh pass manager.
 
-    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.  A run
-    of its own, so that a refusal is told apart from the failures of the passes that follow.
+    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.
+    A run of its own, so that a refusal is told apart from the failures of the passes that follow.
     """
     if not resolve(option).startswith(_NATIVE):
         return pm

@@ -1,4 +1,4 @@
-"""The checks that tl.associative_scan makes before it builds anything; the interpreter makes them too."""
+"""The checks of tl.associative_scan's arguments, which compiler and interpreter share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ def _unwrap(value: object) -> object:
 def _describe(value: object) -> str:
     from .core import tensor
 
+    value = _unwrap(value)
     if isinstance(value, tensor):
         return f"a value known only at run time, of type {value.type}"
     return f"{value!r} of type {type(value).__name__}"
@@ -20,7 +21,8 @@ def _describe(value: object) -> str:
 def check_arguments(
     input: object, axis: object, combine_fn: object, reverse: object
 ) -> tuple[int, object, bool]:
-    """Check the arguments of a scan and return (axis, combine_fn, reverse) without constexpr wrappers.
+    """Check the arguments of a scan and return (axis, combine_fn, reverse) without constexpr
+    wrappers.
 
     `input` is a tensor or a tuple of tensors of one shape.  The returned axis is in [0, rank).
     Raises TypeError or ValueError, naming the argument, what was given and what is allowed.
@@ -63,10 +65,13 @@ def _operands(input: object) -> object:
 
     if not isinstance(input, (tuple, list, tl_tuple)):
         raise TypeError(
-            f"associative_scan: input must be a tensor or a tuple of tensors, got {_describe(input)}"
+            "associative_scan: input must be a tensor or a tuple of tensors, got "
+            f"{_describe(input)}"
         )
     if len(input) == 0:
-        raise ValueError("associative_scan: input must have at least one operand, got an empty tuple")
+        raise ValueError(
+            "associative_scan: input must have at least one operand, got an empty tuple"
+        )
     return input
 
 
@@ -75,7 +80,9 @@ def _check_axis(axis: object, rank: int) -> int:
     allowed = f"axis must be an int in [{-rank}, {rank - 1}] for an input of rank {rank}"
     if isinstance(axis, bool) or not isinstance(axis, int):
         hint = "; a scan has no default axis" if axis is None else ""
-        raise TypeError(f"associative_scan: {allowed}, known at compile time, got {_describe(axis)}{hint}")
+        raise TypeError(
+            f"associative_scan: {allowed}, known at compile time, got {_describe(axis)}{hint}"
+        )
     if not -rank <= axis < rank:
         raise ValueError(f"associative_scan: {allowed}, got {axis}")
     return axis % rank
@@ -93,17 +100,17 @@ def check_results(combine_fn: object, results: object, expected: list) -> None:
     returned = list(results) if isinstance(results, (tuple, list, tl_tuple)) else [results]
     if len(returned) != len(expected):
         raise TypeError(
-            f"associative_scan: combine_fn {name} must return {len(expected)} value(s), one for each "
-            f"operand, it returns {len(returned)}"
+            f"associative_scan: combine_fn {name} must return {len(expected)} value(s), one for "
+            f"each operand, it returns {len(returned)}"
         )
     for position, (value, wanted) in enumerate(zip(returned, expected, strict=True)):
         if not isinstance(value, tensor):
             raise TypeError(
-                f"associative_scan: combine_fn {name} must return {wanted} for operand {position}, it "
-                f"returns {_describe(_unwrap(value))}"
+                f"associative_scan: combine_fn {name} must return {wanted} for operand {position}, "
+                f"it returns {_describe(value)}"
             )
         if value.type != wanted:
             raise TypeError(
-                f"associative_scan: combine_fn {name} must return {wanted} for operand {position}, it "
-                f"returns {value.type}; convert it with .to({wanted})"
+                f"associative_scan: combine_fn {name} must return {wanted} for operand {position}, "
+                f"it returns {value.type}; convert it with .to({wanted})"
             )

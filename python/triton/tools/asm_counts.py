@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 _PTX_PREFIX = re.compile(r"^[\s{}]*(?:@!?%\w+\s+)?")
 _PTX_OPCODE = re.compile(r"[a-z][\w.:]*")
-_AMD_INSTRUCTION = re.compile(r"^\s+([vs]_\w+|ds_\w+|global_\w+|buffer_\w+|flat_\w+)\b.*$", re.MULTILINE)
+_AMD_INSTRUCTION = re.compile(
+    r"^\s+([vs]_\w+|ds_\w+|global_\w+|buffer_\w+|flat_\w+)\b.*$", re.MULTILINE
+)
 _PTX_BARRIERS = ("bar.sync", "barrier.")
 _AMD_SHUFFLES = ("ds_bpermute", "ds_swizzle", "ds_permute", "v_permlane", "v_readlane")
 
@@ -25,7 +27,8 @@ class Counts:
 def ptx_opcodes(ptx: str) -> list[str]:
     """Return the opcode of each instruction of the PTX text, in order; directives are left out."""
     opcodes = []
-    # Instructions end with a semicolon; labels, .loc and blank lines before one have lines of their own.
+    # Instructions end with a semicolon; labels, .loc and blank lines before one have lines of their
+    # own.
     for statement in re.sub(r"//.*", "", ptx).split(";"):
         for line in statement.splitlines():
             if match := _PTX_OPCODE.match(_PTX_PREFIX.sub("", line)):
@@ -52,5 +55,7 @@ def count_amdgcn(asm: str) -> Counts:
         instructions=len(lines),
         shuffles=sum(op.startswith(_AMD_SHUFFLES) or "_dpp" in op for op, _ in lines),
         barriers=sum(op.startswith("s_barrier") for op, _ in lines),
-        shared=sum(op.startswith(("ds_read", "ds_write", "ds_load", "ds_store")) for op, _ in lines),
+        shared=sum(
+            op.startswith(("ds_read", "ds_write", "ds_load", "ds_store")) for op, _ in lines
+        ),
     )

@@ -33,13 +33,15 @@ class OptError(Exception):
 
 
 def parse_target(text: str) -> GPUTarget:
-    """Return the target that 'cuda:90' or 'hip:gfx942' names.  Raises OptError for any other form."""
+    """Return the target that 'cuda:90' or 'hip:gfx942' names.  Raises OptError otherwise."""
     backend, _, arch = text.partition(":")
     if backend == "cuda" and arch.isdecimal():
         return GPUTarget("cuda", int(arch), 32)
     if backend == "hip" and arch.startswith("gfx"):
         return GPUTarget("hip", arch, 64 if _WAVE64.match(arch) else 32)
-    raise OptError(f"target must be cuda:<number> or hip:gfx<number>, such as cuda:90, got {text!r}")
+    raise OptError(
+        f"target must be cuda:<number> or hip:gfx<number>, such as cuda:90, got {text!r}"
+    )
 
 
 def _parse_module(text: str, target: GPUTarget):
@@ -123,9 +125,13 @@ def _parser() -> argparse.ArgumentParser:
         ("amdgcn", "amdgcn", "print AMD assembly"),
     ):
         parser.add_argument(f"--{name}", dest="stage", action="store_const", const=stage, help=text)
-    parser.add_argument("--target", help="cuda:90, hip:gfx942, ...; default: the module's ttg.target")
     parser.add_argument(
-        "--split-input-file", action="store_true", help=f"the input is modules between lines '{SEPARATOR}'"
+        "--target", help="cuda:90, hip:gfx942, ...; default: the module's ttg.target"
+    )
+    parser.add_argument(
+        "--split-input-file",
+        action="store_true",
+        help=f"the input is modules between lines '{SEPARATOR}'",
     )
     parser.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations")
     return parser
@@ -135,7 +141,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run the tool; returns the exit status: 0, or 1 if any module failed."""
     arguments = _parser().parse_args(argv)
     try:
-        text = sys.stdin.read() if arguments.input == "-" else Path(arguments.input).read_text("utf-8")
+        text = (
+            sys.stdin.read() if arguments.input == "-" else Path(arguments.input).read_text("utf-8")
+        )
     except (OSError, UnicodeDecodeError) as error:
         print(f"triton-scan-opt: error: cannot read {arguments.input}: {error}", file=sys.stderr)
         return 1
