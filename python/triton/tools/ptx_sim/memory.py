@@ -7,7 +7,8 @@ An access is a race if the other one is not ordered before it by barriers. Rules
   * accesses of one warp are ordered by program order (cross-lane hazards inside a warp
     without bar.warp.sync are tolerated);
   * atomics do not race with atomics;
-  * a store of several warps to one granule in one instruction is a race, even of one value.
+  * warps that store equal bytes to one granule with one instruction do not race: Triton
+    stores every replica of a datum when a tile is smaller than the block.
 """
 
 from __future__ import annotations
@@ -164,13 +165,43 @@ class Shared:
         self.rclk[w, g] = (S.own if sel is None else S.own[sel])[:, None]
         self.rpc[w, g] = S.pc
 
-    def note_write(self, S, flat, size, sel, atomic=False, flight=False):
+    def store(self, S, flat, size, sel, raw, atomic=False):
+        """Writes `raw` ((n or 1,) unsigned or (n or 1, size/8) uint64), checks and records."""
         g = self.granules(flat, size)
+        cells = self.views[1 << self.shift]
+        new = np.ascontiguousarray(raw).view(cells.dtype).reshape(raw.shape[0], -1)
+        self._order_write(S, g, sel, atomic, same=lambda: cells[g] == new)
+        self.views[size][flat >> _LOG[size]] = raw
         gw = (S.gwarp if sel is None else S.gwarp[sel])[:, None]
+        w = gw % S.domain_warps
+        self.wwarp[g] = w
+        if not atomic:
+            bad = self.wwarp[g] != w
+            if bad.any():
+                bad &= cells[g] != new
+                if bad.any():
+                    self.race(S, "write", "write", g, bad, sel, self.wwarp[g], S.pc)
+        self._record_write(S, g, sel, S.own if sel is None else S.own[sel], atomic, False)
+
+    def start_copy(self, S, flat, size, sel):
+        """cp.async was issued: the bytes are being written, and hold nothing yet."""
+        g = self.granules(flat, size)
+        self._order_write(S, g, sel, False)
+        w = S.gwarp[sel][:, None] % S.domain_warps
+        self.wwarp[g] = w
+        if (self.wwarp[g] != w).any():
+            self.race(S, "write", "write", g, self.wwarp[g] != w, sel, self.wwarp[g], S.pc)
+        self._record_write(S, g, sel, np.zeros(len(sel), np.int32), False, True)
+
+    def _order_write(self, S, g, sel, atomic, same=None):
+        """Every earlier access of these granules must be ordered before this write."""
         d = S.domain_warps
+        gw = (S.gwarp if sel is None else S.gwarp[sel])[:, None]
         ok = self.wclk[g] <= S.vcflat[gw * d + self.wwarp[g]]
         if atomic:
             ok |= self.watomic[g]
+        if not ok.all() and same is not None:
+            ok |= (self.wpc[g] == S.pc) & same()  # the replicas of a datum
         if not ok.all():
             self.race(S, "write", "write", g, ~ok, sel, self.wwarp[g], self.wpc[g])
         if d > 1:
@@ -179,12 +210,9 @@ class Shared:
             if not ok.all():
                 by = np.argmax(~ok, axis=0)
                 self.race(S, "write", "read", g, ~ok.all(axis=0), sel, by, self.rpc[by, g])
-        w = gw % d
-        self.wwarp[g] = w
-        if not atomic and (self.wwarp[g] != w).any():
-            bad = self.wwarp[g] != w
-            self.race(S, "write", "write", g, bad, sel, self.wwarp[g], np.full(g.shape, S.pc))
-        self.wclk[g] = 0 if flight else (S.own if sel is None else S.own[sel])[:, None]
+
+    def _record_write(self, S, g, sel, clock, atomic, flight):
+        self.wclk[g] = clock[:, None]
         self.wpc[g] = S.pc
         self.watomic[g] = atomic
         self.flight[g] = flight
@@ -270,8 +298,7 @@ def write(S, space, addr, size, sel, raw, atomic=False):
     if sh is None:
         S.fail(PtxMemoryError, "shared access, but the kernel has no shared memory", sel, 0)
     flat = sh.flat(S, addr, size, sel, space == "shared::cluster")
-    sh.note_write(S, flat, size, sel, atomic)
-    sh.views[size][flat >> _LOG[size]] = raw
+    sh.store(S, flat, size, sel, raw, atomic)
 
 
 def _generic(S, addr, size, sel, part, store=False):

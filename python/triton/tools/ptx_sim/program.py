@@ -32,6 +32,8 @@ class Program:
         self.classes = [ex.opclass for ex in execs]
         self.code = [(ex.kind, ex.fn, ex.pred, ex.neg, ex.dsts) for ex in execs]
         self.execs = execs
+        written = {d for ex in execs for d in ex.dsts} | set(self.special.values())
+        self.undefined = [r for r in module.regs if r.index not in written]
         self.granule = self._granule()
         self.counts = [0] * len(self.code)
 

@@ -12,6 +12,14 @@ from .errors import PtxSimError, PtxSyncError
 _FAR = 1 << 60
 
 
+def _garbage(width):
+    """Value of a register that no instruction writes: LLVM's undef, legal to move around."""
+    if width == 1:
+        return np.array([True])
+    words = np.array([0xBAD0BAD1BAD2BAD3] * 2, np.uint64)
+    return words.reshape(1, 2) if width == 128 else words[:1].astype(f"u{width // 8}")
+
+
 class Registers(list):
     """Register values by index; `params` holds .param bytes by number, (threads, size)."""
 
@@ -52,6 +60,8 @@ class State:
         self.local = memory.Local(self, program.local_bytes) if program.local_bytes else None
         self.regs = Registers([None] * len(program.module.regs))
         self.regs.params = program.param_storage(n)
+        for reg in program.undefined:
+            self.regs[reg.index] = _garbage(reg.width)
         self._special_registers()
 
     # -- special registers ----------------------------------------------------------------
