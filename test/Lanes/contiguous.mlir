@@ -1,0 +1,37 @@
+// Over lanes that follow each other on the axis: log2 steps, each reading the last lane (in
+// reverse: the first) of the neighbouring block of 1, 2, 4, 8 and 16 lanes, and no other shuffle.
+
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
+
+#layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>
+
+module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  tt.func public @contiguous(%p: !tt.ptr<i32>) {
+    %ps = tt.splat %p : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>, #layout>
+    %x = tt.load %ps : tensor<32x!tt.ptr<i32>, #layout>
+    %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = DIRECTION}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.subi %a, %b : i32
+      tt.scan.return %c : i32
+    }) : (tensor<32xi32, #layout>) -> tensor<32xi32, #layout>
+    tt.store %ps, %y : tensor<32x!tt.ptr<i32>, #layout>
+    tt.return
+  }
+}
+
+// The operands are the source's bits inside the block, then 256 * (lane bits outside it) + 31.
+// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 0, 7711, -1;
+// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 1, 7199, -1;
+// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 3, 6175, -1;
+// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 7, 4127, -1;
+// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 15, 31, -1;
+
+// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 1, 7711, -1;
+// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 2, 7199, -1;
+// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 4, 6175, -1;
+// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 8, 4127, -1;
+// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 16, 31, -1;
+
+// CHECK-NOT: shfl
+// CHECK-NOT: bar.
