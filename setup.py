@@ -12,8 +12,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.editable_wheel import editable_wheel
 from setuptools.errors import SetupError
 
-REPO = Path(__file__).resolve().parent
-sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
+sys.path.insert(0, str(Path(__file__).resolve().parent / "third_party"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "python"))
 
 from build_helpers import content, extension, overlay, patching, wheel
 from fetch import FetchError
@@ -46,11 +46,16 @@ class RefuseEditable(editable_wheel):
         )
 
 
+# Not in the root: Python started there would take it for an installed triton without backends.
+EGG_BASE = Path(__file__).resolve().parent / "build"
+EGG_BASE.mkdir(exist_ok=True)
+
 setup(
     version=content.VERSION,
     # The packages come from the upstream wheel; without these lists setuptools would look for some
     # here.
     packages=[],
     py_modules=[],
+    options={"egg_info": {"egg_base": str(EGG_BASE)}},
     cmdclass={"bdist_wheel": BuildPatchedWheel, "editable_wheel": RefuseEditable},
 )

@@ -6,13 +6,14 @@ import hashlib
 import sys
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import WHEEL_LOCK  # noqa: E402  (third_party is no package)
+from fetch import WHEEL_LOCK
 
-from build_helpers import patching  # noqa: E402
+from build_helpers import patching
 
+REPO = Path(__file__).resolve().parents[2]
 UPSTREAM_VERSION: str = WHEEL_LOCK["version"]
 VERSION = f"{UPSTREAM_VERSION}+revscan.1"
 PATCH_DIR = REPO / "patches" / f"triton-{UPSTREAM_VERSION}"

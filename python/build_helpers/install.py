@@ -17,8 +17,8 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from fetch import FetchError
 

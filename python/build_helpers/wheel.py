@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-REPO = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(REPO / "python"), str(REPO / "third_party")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from fetch import FetchError, fetch_wheel, unpack_wheel
 

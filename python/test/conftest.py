@@ -1,4 +1,4 @@
-"""Fixtures for all tests.  The Python that runs them must import the patched triton (`make pytest`)."""
+"""Fixtures for all tests, which need a Python that imports the patched triton (`make pytest`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_user_state(session_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's cache and settings out of the tests, and each test's knobs out of the next."""
+    """Keep the user's cache and settings out of the tests."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(session_cache))
     for name in ("TRITON_NATIVE_SCAN", "TRITON_ALWAYS_COMPILE", "TRITON_INTERPRET"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""Neither the memory nor the disk cache ever gives a kernel of the other lowering or another build."""
+"""No cache ever gives a kernel of the other lowering or of another build of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(json.dumps({
 
 
 class FakeDriver:
-    """A driver without a device; kernels can be compiled through JITFunction.warmup, not launched."""
+    """A driver without a device: JITFunction.warmup compiles with it, nothing is launched."""
 
     def get_current_device(self) -> int:
         return 0

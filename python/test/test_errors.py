@@ -1,4 +1,4 @@
-"""Mistakes in a scan's arguments end in one sentence, before anything is compiled (cases 6 and 13)."""
+"""Mistakes in a scan's arguments end in one sentence; nothing is compiled (cases 6 and 13)."""
 
 from __future__ import annotations
 
@@ -277,9 +277,9 @@ def test_scan_across_ctas_works_or_is_refused_by_name(compile_kernel, num_ctas, 
         assert any(op.startswith("barrier.cluster") for op in opcodes)
 
 
-BAD_TARGET = """
-# #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [1], order =
-# [0]}>
+WRONG_TYPE = """
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32],
+                         warpsPerCTA = [1], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90",
                    "ttg.threads-per-warp" = 32 : i32} {
   tt.func public @f(%x: tensor<32xf32, #blocked>) {
@@ -300,23 +300,23 @@ def scan_opt(text: str, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def test_scan_opt_reports_a_parse_error():
-    done = scan_opt(BAD_TARGET)
+    done = scan_opt(WRONG_TYPE)
     assert done.returncode == 1
     assert done.stdout == ""
     assert "error:" in done.stderr
 
 
 def test_scan_opt_prints_a_right_module():
-    done = scan_opt(BAD_TARGET.replace("f64", "f32"))
+    done = scan_opt(WRONG_TYPE.replace("f64", "f32"))
     assert done.returncode == 0, done.stderr
     assert "reverse = true" in done.stdout
     assert "loc(" not in done.stdout
-    assert "loc(" in scan_opt(BAD_TARGET.replace("f64", "f32"), "--mlir-print-debuginfo").stdout
+    assert "loc(" in scan_opt(WRONG_TYPE.replace("f64", "f32"), "--mlir-print-debuginfo").stdout
 
 
 def test_scan_opt_reports_the_pass_diagnostic():
     done = scan_opt(
-        BAD_TARGET.replace("f64", "f32").replace('"cuda:90"', '"unknown:1"'),
+        WRONG_TYPE.replace("f64", "f32").replace('"cuda:90"', '"unknown:1"'),
         "--lower-scan",
         "--target=cuda:90",
     )
@@ -326,20 +326,20 @@ def test_scan_opt_reports_the_pass_diagnostic():
 
 @pytest.mark.parametrize("target", ["cuda", "cuda:x", "hip:90", "metal:1"])
 def test_scan_opt_refuses_a_wrong_target(target):
-    done = scan_opt(BAD_TARGET, f"--target={target}")
+    done = scan_opt(WRONG_TYPE, f"--target={target}")
     assert done.returncode == 1
     assert "target must be cuda:<number> or hip:gfx<number>" in done.stderr
 
 
 def test_scan_opt_goes_on_after_a_bad_module():
-    right = BAD_TARGET.replace("f64", "f32")
-    done = scan_opt(f"{BAD_TARGET}\n// -----\n{right}", "--split-input-file")
+    right = WRONG_TYPE.replace("f64", "f32")
+    done = scan_opt(f"{WRONG_TYPE}\n// -----\n{right}", "--split-input-file")
     assert done.returncode == 1
     assert done.stdout.count("tt.func") == 1
 
 
 def test_scan_opt_down_to_assembly():
-    kernel = BAD_TARGET.replace("f64", "f32")
+    kernel = WRONG_TYPE.replace("f64", "f32")
     assert "define ptx_kernel void @f" in scan_opt(kernel, "--convert-to-llvm").stdout
     assert ".visible .entry f" in scan_opt(kernel, "--ptx").stdout
     assert "amdgpu" not in scan_opt(kernel, "--amdgcn").stdout

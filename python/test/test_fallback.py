@@ -1,4 +1,4 @@
-"""An extension that cannot be loaded: import works, one warning says why, upstream's lowering is used."""
+"""Without a usable extension import works, one warning says why, and upstream lowers scans."""
 
 from __future__ import annotations
 

@@ -132,12 +132,14 @@ def test_failing_patch_leaves_no_wheel(
 
 
 def test_front_end_builds_the_same_wheel(tmp_path, our_wheel):
-    """`python -m build --wheel` builds the extension afresh; only that may differ from `our_wheel`."""
+    """`python -m build --wheel` gives the same files, and the same bytes each time."""
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir"]
     first, second = tmp_path / "first", tmp_path / "second"
     for out in (first, second):
         done = subprocess.run([*command, str(out), str(REPO)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+    # Python started in the root would take one for an installed triton.
+    assert not list(REPO.glob("*.egg-info"))
     (built,) = first.iterdir()
     assert built.name == our_wheel.name
     assert digest(built) == digest(second / built.name)
@@ -218,7 +220,8 @@ def dependent_wheel(folder: Path) -> Path:
     path, info = folder / "needs_triton-1.0-py3-none-any.whl", "needs_triton-1.0.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("needs_triton.py", "")
-        text = "Metadata-Version: 2.1\nName: needs-triton\nVersion: 1.0\nRequires-Dist: triton~=3.9.0\n"
+        text = "Metadata-Version: 2.1\nName: needs-triton\nVersion: 1.0\n"
+        text += "Requires-Dist: triton~=3.9.0\n"
         archive.writestr(f"{info}/METADATA", text)
         archive.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
