@@ -28,6 +28,12 @@ LaneShuffle::shuffle(ValueRange scalars,
   return packing.unpack(rewriter, loc, words);
 }
 
+SmallVector<Value> LaneShuffle::fromLane(ValueRange scalars, Value lane) {
+  return shuffle(scalars, [&](Value word) {
+    return targetInfo.shuffleIdx(rewriter, loc, word, lane);
+  });
+}
+
 SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
                                           unsigned source) {
   unsigned kept = (threadsPerWarp - 1) & ~mask;
@@ -41,9 +47,7 @@ SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
                                    constantI32(rewriter, loc, kept));
   lane = LLVM::OrOp::create(rewriter, loc, lane,
                             constantI32(rewriter, loc, source));
-  return shuffle(scalars, [&](Value word) {
-    return targetInfo.shuffleIdx(rewriter, loc, word, lane);
-  });
+  return fromLane(scalars, lane);
 }
 
 SmallVector<Value> LaneShuffle::fromPredecessor(ValueRange scalars,
@@ -71,9 +75,7 @@ SmallVector<Value> LaneShuffle::fromPredecessor(ValueRange scalars,
   Value lane =
       LLVM::OrOp::create(rewriter, loc, others,
                          moveBits(rewriter, loc, position, positionBits, bits));
-  return shuffle(scalars, [&](Value word) {
-    return targetInfo.shuffleIdx(rewriter, loc, word, lane);
-  });
+  return fromLane(scalars, lane);
 }
 
 } // namespace mlir::triton::scan

@@ -25,13 +25,15 @@ public:
   SmallVector<Value> fromField(ValueRange scalars, unsigned mask,
                                unsigned source);
 
+  /// Reads from lane `lane`, an i32; only its bits within the warp count.
+  SmallVector<Value> fromLane(ValueRange scalars, Value lane);
+
   /// Reads from the previous lane in the direction, where a lane's position is
   /// held by `bits` of its index, finest first. The first lane reads anything.
   SmallVector<Value> fromPredecessor(ValueRange scalars,
                                      ArrayRef<unsigned> bits, bool reverse);
 
 private:
-  Value shuffleWord(Value word, unsigned mask, unsigned source);
   SmallVector<Value> shuffle(ValueRange scalars,
                              llvm::function_ref<Value(Value)> shuffleWord);
 

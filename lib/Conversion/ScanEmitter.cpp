@@ -22,14 +22,17 @@ ScanEmitter::ScanEmitter(ScanOp op, RewriterBase &rewriter,
     : op(op), reverse(op.getReverse()), rewriter(rewriter), layout(layout),
       targetInfo(targetInfo), combiner(op, rewriter) {
   std::tie(laneId, warpId) = getLaneAndWarpId(rewriter, op.getLoc());
+  shuffle.emplace(
+      rewriter, op.getLoc(), targetInfo, laneId,
+      layout.getInDimSize(StringAttr::get(op.getContext(), "lane")));
 }
 
 SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
                                      ArrayRef<Tuple> elements) {
   this->runs = runs;
-  SmallVector<Prefix> prefixes = scanRun(0, elements, Bounds::Inclusive);
   return llvm::map_to_vector(
-      prefixes, [](const Prefix &prefix) { return prefix.values; });
+      scanRun(0, elements, Wanted::Through),
+      [](const Carry &carry) { return carry.through.values; });
 }
 
 SmallVector<unsigned> ScanEmitter::slotsOf(unsigned run) const {
@@ -42,28 +45,39 @@ SmallVector<unsigned> ScanEmitter::slotsOf(unsigned run) const {
   return slots;
 }
 
-SmallVector<Prefix> ScanEmitter::scanRun(unsigned run, ArrayRef<Tuple> totals,
-                                         Bounds bounds) {
-  if (run == runs.size()) {
-    if (bounds == Bounds::Inclusive)
-      return llvm::map_to_vector(totals, Prefix::always);
-    return SmallVector<Prefix>(totals.size(), Prefix::none());
-  }
+SmallVector<ScanEmitter::Carry>
+ScanEmitter::scanRun(unsigned run, ArrayRef<Tuple> totals, Wanted wanted) {
+  if (run == runs.size())
+    return llvm::map_to_vector(totals, [](const Tuple &total) {
+      return Carry{Prefix::none(), Prefix::always(total)};
+    });
   switch (runs[run].owner) {
   case Owner::Register:
-    return scanRegisters(run, totals, bounds);
+    return scanRegisters(run, totals, wanted);
   case Owner::Lane:
-    return scanLanes(run, totals, bounds);
+    return scanLanes(run, totals, wanted);
   case Owner::Warp:
   case Owner::Block:
-    return scanThreadGroups(run, totals, bounds);
+    return scanThreadGroups(run, totals, wanted);
   }
   llvm_unreachable("unknown owner of a run");
 }
 
-SmallVector<Prefix> ScanEmitter::scanRegisters(unsigned run,
-                                               ArrayRef<Tuple> totals,
-                                               Bounds bounds) {
+ScanEmitter::Carry ScanEmitter::complete(const Prefix &outer,
+                                         llvm::function_ref<Prefix()> before,
+                                         llvm::function_ref<Prefix()> through,
+                                         Wanted wanted) {
+  Carry carry;
+  if (wanted == Wanted::Before)
+    carry.before = combiner.join(outer, before());
+  if (wanted == Wanted::Through || outer.isNone())
+    carry.through = combiner.join(outer, through());
+  return carry;
+}
+
+SmallVector<ScanEmitter::Carry>
+ScanEmitter::scanRegisters(unsigned run, ArrayRef<Tuple> totals,
+                           Wanted wanted) {
   ArrayRef<unsigned> bits = runs[run].bits;
   unsigned count = runs[run].size();
   auto registerAt = [&](unsigned slot, unsigned j) {
@@ -81,46 +95,55 @@ SmallVector<Prefix> ScanEmitter::scanRegisters(unsigned run,
     blockTotals[slot] = sum;
   }
 
-  SmallVector<Prefix> carries =
-      scanRun(run + 1, blockTotals, Bounds::Exclusive);
-  SmallVector<Prefix> result(totals.size());
-  for (unsigned slot : slotsOf(run + 1))
-    for (unsigned j = 0; j < count; ++j) {
-      Prefix own = Prefix::none();
-      if (bounds == Bounds::Inclusive)
-        own = Prefix::always(inclusive[registerAt(slot, j)]);
-      else if (j > 0)
-        own = Prefix::always(inclusive[registerAt(slot, j - 1)]);
-      result[registerAt(slot, j)] = combiner.join(carries[slot], own);
-    }
+  SmallVector<Carry> outer = scanRun(run + 1, blockTotals, Wanted::Before);
+  SmallVector<Carry> result(totals.size());
+  for (unsigned slot : slotsOf(run + 1)) {
+    for (unsigned j = 0; j < count; ++j)
+      result[registerAt(slot, j)] = complete(
+          outer[slot].before,
+          [&] {
+            return j == 0 ? Prefix::none()
+                          : Prefix::always(inclusive[registerAt(slot, j - 1)]);
+          },
+          [&] { return Prefix::always(inclusive[registerAt(slot, j)]); },
+          wanted);
+    if (!outer[slot].through.isNone())
+      result[registerAt(slot, count - 1)].through = outer[slot].through;
+  }
   return result;
 }
 
-SmallVector<Prefix> ScanEmitter::scanLanes(unsigned run, ArrayRef<Tuple> totals,
-                                           Bounds bounds) {
-  Location loc = op.getLoc();
-  ArrayRef<unsigned> bits = runs[run].bits;
-  unsigned mask = maskOf(bits);
-  unsigned first = reverse ? mask : 0, last = mask & ~first;
-  LaneShuffle shuffle(
-      rewriter, loc, targetInfo, laneId,
-      1u << layout.getInDimSizeLog2(StringAttr::get(op.getContext(), "lane")));
-
-  // Double the blocks bit by bit: the later half of each block takes in the
-  // total of the earlier half, which that half's last lane holds (Sklansky,
-  // "Conditional-Sum Addition Logic", 1960).
-  SmallVector<Tuple> inclusive(totals.begin(), totals.end());
+SmallVector<Tuple> ScanEmitter::scanWithinWarp(ArrayRef<Tuple> values,
+                                               ArrayRef<unsigned> bits,
+                                               bool reverse) {
+  unsigned last = reverse ? 0 : maskOf(bits);
+  SmallVector<Tuple> inclusive(values.begin(), values.end());
   for (unsigned i = 0; i < bits.size(); ++i) {
     unsigned bit = 1u << bits[i];
     unsigned blockMask = maskOf(bits.take_front(i + 1));
     unsigned source = blockMask & (last ^ bit);
     Value isLater = indexIs(laneId, bit, last & bit, LLVM::ICmpPredicate::eq);
-    for (unsigned slot : slotsOf(run)) {
-      Tuple &own = inclusive[slot];
-      Tuple earlier = shuffle.fromField(own, blockMask, source);
+    for (Tuple &own : inclusive) {
+      if (own.empty())
+        continue;
+      Tuple earlier = shuffle->fromField(own, blockMask, source);
       own = combiner.select(isLater, combiner.combine(earlier, own), own);
     }
   }
+  return inclusive;
+}
+
+SmallVector<ScanEmitter::Carry>
+ScanEmitter::scanLanes(unsigned run, ArrayRef<Tuple> totals, Wanted wanted) {
+  ArrayRef<unsigned> bits = runs[run].bits;
+  unsigned mask = maskOf(bits);
+  unsigned first = reverse ? mask : 0;
+  SmallVector<unsigned> slots = slotsOf(run);
+
+  SmallVector<Tuple> slotTotals(totals.size());
+  for (unsigned slot : slots)
+    slotTotals[slot] = totals[slot];
+  SmallVector<Tuple> inclusive = scanWithinWarp(slotTotals, bits, reverse);
 
   // The last lane holds the total. Between warps it goes through memory, to
   // which that lane writes it; otherwise every lane needs it.
@@ -128,74 +151,62 @@ SmallVector<Prefix> ScanEmitter::scanLanes(unsigned run, ArrayRef<Tuple> totals,
   bool isLastLaneEnough =
       run + 1 == runs.size() || runs[run + 1].owner == Owner::Warp;
   if (!isLastLaneEnough)
-    for (unsigned slot : slotsOf(run))
-      blockTotals[slot] = shuffle.fromField(inclusive[slot], mask, last);
-  SmallVector<Prefix> carries =
-      scanRun(run + 1, blockTotals, Bounds::Exclusive);
+    for (unsigned slot : slots)
+      blockTotals[slot] =
+          shuffle->fromField(inclusive[slot], mask, mask & ~first);
+  SmallVector<Carry> outer = scanRun(run + 1, blockTotals, Wanted::Before);
 
   Value isNotFirst = indexIs(laneId, mask, first, LLVM::ICmpPredicate::ne);
-  SmallVector<Prefix> result(totals.size());
-  for (unsigned slot : slotsOf(run)) {
-    Prefix own = Prefix::always(inclusive[slot]);
-    if (bounds == Bounds::Exclusive)
-      own = {shuffle.fromPredecessor(inclusive[slot], bits, reverse),
-             isNotFirst};
-    result[slot] = combiner.join(carries[slot], own);
-  }
+  SmallVector<Carry> result(totals.size());
+  for (unsigned slot : slots)
+    result[slot] = complete(
+        outer[slot].before,
+        [&] {
+          return Prefix{
+              shuffle->fromPredecessor(inclusive[slot], bits, reverse),
+              isNotFirst};
+        },
+        [&] { return Prefix::always(inclusive[slot]); }, wanted);
   return result;
 }
 
-SmallVector<Prefix> ScanEmitter::scanThreadGroups(unsigned run,
-                                                  ArrayRef<Tuple> totals,
-                                                  Bounds bounds) {
-  Location loc = op.getLoc();
-  bool isCoarsest = run + 1 == runs.size();
-  unsigned count = runs[run].size();
+SmallVector<ScanEmitter::Carry>
+ScanEmitter::scanThreadGroups(unsigned run, ArrayRef<Tuple> totals,
+                              Wanted wanted) {
   SmallVector<unsigned> slots = slotsOf(run);
   SmallVector<Tuple> slotTotals =
       llvm::map_to_vector(slots, [&](unsigned slot) { return totals[slot]; });
-  SmallVector<SmallVector<Tuple>> exchanged = exchangeTotals(run, slotTotals);
-
-  // The threads after position j take in its total.
   Value position = positionIn(runs[run]);
-  SmallVector<Value> isAfter;
-  for (unsigned j = 0; j + 1 < count; ++j)
-    isAfter.push_back(LLVM::ICmpOp::create(
-        rewriter, loc,
-        reverse ? LLVM::ICmpPredicate::ult : LLVM::ICmpPredicate::ugt, position,
-        constantI32(rewriter, loc, inOrder(j, count))));
+  SmallVector<GroupPrefix> prefixes = exchangeTotals(run, position, slotTotals);
 
-  SmallVector<Tuple> before(totals.size()), blockTotals(totals.size());
-  for (auto [slot, groups] : llvm::zip_equal(slots, exchanged)) {
-    Tuple sum = groups[0];
-    before[slot] = sum;
-    for (unsigned j = 1; j + 1 < count; ++j) {
-      sum = combiner.combine(isCoarsest ? before[slot] : sum, groups[j]);
-      before[slot] = combiner.select(isAfter[j], sum, before[slot]);
-    }
-    if (!isCoarsest)
-      blockTotals[slot] = combiner.combine(sum, groups[count - 1]);
-  }
+  SmallVector<Tuple> blockTotals(totals.size());
+  for (auto [slot, prefix] : llvm::zip_equal(slots, prefixes))
+    blockTotals[slot] = prefix.total;
+  SmallVector<Carry> outer = scanRun(run + 1, blockTotals, Wanted::Before);
 
-  SmallVector<Prefix> carries =
-      scanRun(run + 1, blockTotals, Bounds::Exclusive);
-  SmallVector<Prefix> result(totals.size());
-  for (unsigned slot : slots) {
-    Prefix own = {before[slot], isAfter[0]};
-    if (bounds == Bounds::Inclusive)
-      own = combiner.join(own, Prefix::always(totals[slot]));
-    result[slot] = combiner.join(carries[slot], own);
+  Value isNotFirst = LLVM::ICmpOp::create(
+      rewriter, op.getLoc(), LLVM::ICmpPredicate::ne, position,
+      constantI32(rewriter, op.getLoc(), inOrder(0, runs[run].size())));
+  SmallVector<Carry> result(totals.size());
+  for (auto [slot, prefix] : llvm::zip_equal(slots, prefixes)) {
+    Prefix before{prefix.before, isNotFirst};
+    result[slot] = complete(
+        outer[slot].before, [&] { return before; },
+        [&] { return combiner.join(before, Prefix::always(totals[slot])); },
+        wanted);
   }
   return result;
 }
 
-SmallVector<SmallVector<Tuple>>
-ScanEmitter::exchangeTotals(unsigned run, ArrayRef<Tuple> slotTotals) {
+SmallVector<ScanEmitter::GroupPrefix>
+ScanEmitter::exchangeTotals(unsigned run, Value position,
+                            ArrayRef<Tuple> slotTotals) {
   TotalsExchange exchange(rewriter, op.getLoc(), layout, runs[run], reverse);
   for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
     exchange.setUniform(owner, maskOf(runs.take_front(run), owner));
+  bool isCoarsest = run + 1 == runs.size();
   if (runs[run].owner == Owner::Block)
-    return exchange.acrossBlocks(slotTotals);
+    return foldGroups(exchange.acrossBlocks(slotTotals), position, !isCoarsest);
 
   // A lane run leaves its totals in its last lanes.
   if (run > 0 && runs[run - 1].owner == Owner::Lane) {
@@ -203,7 +214,74 @@ ScanEmitter::exchangeTotals(unsigned run, ArrayRef<Tuple> slotTotals) {
     exchange.setHolders(mask, indexIs(laneId, mask, reverse ? 0 : mask,
                                       LLVM::ICmpPredicate::eq));
   }
-  return exchange.acrossWarps(slotTotals, warpId);
+  // Folding costs each thread a step a warp; scanning the totals as a warp
+  // costs two steps for each doubling of the warps.
+  unsigned positionBits = runs[run].bits.size();
+  SmallVector<unsigned> lanes = exchange.idleLanes();
+  if (runs[run].size() < minGroupsToScan || lanes.size() < positionBits)
+    return foldGroups(exchange.acrossWarps(slotTotals, warpId), position,
+                      !isCoarsest);
+  lanes.truncate(positionBits);
+  return scanGroups(exchange.acrossWarps(slotTotals, warpId, lanes), position,
+                    lanes, !isCoarsest);
+}
+
+SmallVector<ScanEmitter::GroupPrefix>
+ScanEmitter::foldGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
+                        bool wantTotal) {
+  Location loc = op.getLoc();
+  unsigned count = slots.front().size();
+  // The groups after the j-th in the direction take in its total.
+  SmallVector<Value> isAfter;
+  for (unsigned j = 0; j + 1 < count; ++j)
+    isAfter.push_back(LLVM::ICmpOp::create(
+        rewriter, loc,
+        reverse ? LLVM::ICmpPredicate::ult : LLVM::ICmpPredicate::ugt, position,
+        constantI32(rewriter, loc, inOrder(j, count))));
+
+  SmallVector<GroupPrefix> result;
+  for (const SmallVector<Tuple> &totals : slots) {
+    Tuple before = totals[0], sum = before;
+    for (unsigned j = 1; j + 1 < count; ++j) {
+      sum = combiner.combine(wantTotal ? sum : before, totals[j]);
+      before = combiner.select(isAfter[j], sum, before);
+    }
+    if (wantTotal)
+      sum = combiner.combine(sum, totals[count - 1]);
+    result.push_back({before, sum});
+  }
+  return result;
+}
+
+SmallVector<ScanEmitter::GroupPrefix>
+ScanEmitter::scanGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
+                        ArrayRef<unsigned> lanes, bool wantTotal) {
+  Location loc = op.getLoc();
+  // The lanes hold the totals in the direction's order already.
+  SmallVector<Tuple> inclusive = scanWithinWarp(
+      llvm::map_to_vector(slots, [](ArrayRef<Tuple> own) { return own[0]; }),
+      lanes, /*reverse=*/false);
+
+  // The lane before the one that holds this group's total.
+  auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, lanes.size()));
+  unsigned last = (1u << lanes.size()) - 1;
+  Value previous =
+      reverse
+          ? LLVM::SubOp::create(rewriter, loc,
+                                constantI32(rewriter, loc, last - 1), position)
+                .getResult()
+          : LLVM::AddOp::create(rewriter, loc, position,
+                                constantI32(rewriter, loc, -1))
+                .getResult();
+  Value lane = moveBits(rewriter, loc, previous, positionBits, lanes);
+
+  SmallVector<GroupPrefix> result;
+  for (const Tuple &own : inclusive)
+    result.push_back(
+        {shuffle->fromLane(own, lane),
+         wantTotal ? shuffle->fromField(own, maskOf(lanes), maskOf(lanes))
+                   : Tuple()});
+  return result;
 }
 
 Value ScanEmitter::positionIn(const Run &run) {

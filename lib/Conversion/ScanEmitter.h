@@ -32,24 +32,63 @@ public:
   SmallVector<Tuple> emit(ArrayRef<Run> runs, ArrayRef<Tuple> elements);
 
 private:
-  enum class Bounds { Exclusive, Inclusive };
+  /// From so many warps on, their totals are scanned and not folded.
+  static constexpr unsigned minGroupsToScan = 16;
+
+  /// The prefixes that end before a block and at its end.
+  struct Carry {
+    Prefix before, through;
+  };
+  /// Which of a block's prefixes are asked for. Before brings `through` too
+  /// where it costs nothing, else leaves it empty.
+  enum class Wanted { Before, Through };
 
   // Input: the totals of the blocks formed by the finer runs, by slot.
-  // Output: for each of these slots, the prefix before its block (Exclusive)
-  // or up to its end (Inclusive).
-  SmallVector<Prefix> scanRun(unsigned run, ArrayRef<Tuple> totals,
-                              Bounds bounds);
-  SmallVector<Prefix> scanRegisters(unsigned run, ArrayRef<Tuple> totals,
-                                    Bounds bounds);
-  SmallVector<Prefix> scanLanes(unsigned run, ArrayRef<Tuple> totals,
-                                Bounds bounds);
-  SmallVector<Prefix> scanThreadGroups(unsigned run, ArrayRef<Tuple> totals,
-                                       Bounds bounds);
+  // Output: the carries of each slot's block.
+  SmallVector<Carry> scanRun(unsigned run, ArrayRef<Tuple> totals,
+                             Wanted wanted);
+  SmallVector<Carry> scanRegisters(unsigned run, ArrayRef<Tuple> totals,
+                                   Wanted wanted);
+  SmallVector<Carry> scanLanes(unsigned run, ArrayRef<Tuple> totals,
+                               Wanted wanted);
+  SmallVector<Carry> scanThreadGroups(unsigned run, ArrayRef<Tuple> totals,
+                                      Wanted wanted);
 
-  /// Hands the totals of all warps or CTAs of `run` to every thread. Returns,
-  /// for each slot and each position in the direction, its total.
-  SmallVector<SmallVector<Tuple>> exchangeTotals(unsigned run,
-                                                 ArrayRef<Tuple> slotTotals);
+  /// Completes the prefixes within a block by what goes before the block. The
+  /// function `before` emits the one that ends before the slot.
+  Carry complete(const Prefix &outer, llvm::function_ref<Prefix()> before,
+                 llvm::function_ref<Prefix()> through, Wanted wanted);
+
+  // Input: the values of each lane, whose position is held by `bits` of its
+  // index, finest first; empty tuples are passed over.
+  // Output: their inclusive prefixes.
+  //
+  // Doubles the blocks bit by bit: the later half of a block takes in the total
+  // of the earlier half, which that half's last lane holds (Sklansky,
+  // "Conditional-Sum Addition Logic", 1960). The order of association depends
+  // on the positions alone.
+  SmallVector<Tuple> scanWithinWarp(ArrayRef<Tuple> values,
+                                    ArrayRef<unsigned> bits, bool reverse);
+
+  /// What the warps or CTAs before this one add up to (anything in the first),
+  /// and all of them together (if asked for).
+  struct GroupPrefix {
+    Tuple before, total;
+  };
+
+  // Input: the totals of this warp or CTA, by slot.
+  // Output: the prefixes over all warps or CTAs of `run`, in the same order.
+  SmallVector<GroupPrefix> exchangeTotals(unsigned run, Value position,
+                                          ArrayRef<Tuple> slotTotals);
+
+  // Input: for each slot, the totals of all groups, in the direction's order:
+  // in the registers of each thread, or in those `lanes` of each warp.
+  // Output: the prefixes, by slot.
+  SmallVector<GroupPrefix> foldGroups(ArrayRef<SmallVector<Tuple>> slots,
+                                      Value position, bool wantTotal);
+  SmallVector<GroupPrefix> scanGroups(ArrayRef<SmallVector<Tuple>> slots,
+                                      Value position, ArrayRef<unsigned> lanes,
+                                      bool wantTotal);
 
   /// Returns the coordinate of the j-th of `count` positions in the direction.
   unsigned inOrder(unsigned j, unsigned count) const {
@@ -73,6 +112,7 @@ private:
   const TargetInfoBase &targetInfo;
   Combiner combiner;
   Value laneId, warpId;
+  std::optional<LaneShuffle> shuffle;
   ArrayRef<Run> runs;
 };
 

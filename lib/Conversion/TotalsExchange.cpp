@@ -84,6 +84,14 @@ TotalsExchange::rolesOf(Owner owner) const {
   return roles;
 }
 
+SmallVector<unsigned> TotalsExchange::idleLanes() const {
+  SmallVector<unsigned> bits;
+  for (auto [bit, role] : rolesOf(Owner::Lane))
+    if (role != Role::Row)
+      bits.push_back(bit);
+  return bits;
+}
+
 SmallVector<Value> TotalsExchange::packSlots(ArrayRef<Scalars> slots) {
   WordPacking packing(ValueRange(slots.front()).getTypes());
   SmallVector<Value> words;
@@ -101,19 +109,21 @@ TotalsExchange::unpackSlots(ArrayRef<Value> words, ArrayRef<Scalars> slots) {
   // A word's number is its position in the run, then its number in the source.
   WordPacking packing(ValueRange(slots.front()).getTypes());
   unsigned stride = llvm::PowerOf2Ceil(packing.numWords());
+  unsigned numPositions = words.size() / (stride * slots.size());
   SmallVector<SmallVector<Scalars>> result(slots.size());
   for (auto [slot, positions] : llvm::enumerate(result))
-    for (unsigned position = 0; position < run.size(); ++position) {
+    for (unsigned position = 0; position < numPositions; ++position) {
       SmallVector<Value> own;
       for (unsigned i = 0; i < packing.numWords(); ++i)
-        own.push_back(words[position + (slot * stride + i) * run.size()]);
+        own.push_back(words[position + (slot * stride + i) * numPositions]);
       positions.push_back(packing.unpack(builder, loc, own));
     }
   return result;
 }
 
 SmallVector<SmallVector<TotalsExchange::Scalars>>
-TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId) {
+TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
+                            ArrayRef<unsigned> lanes) {
   // Memory has three dims: the word's number, the row, and the write index.
   // The write index is the position in the direction for the threads that
   // hold a total; the others write beside it, each warp to words of its own,
@@ -132,8 +142,9 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId) {
 
   for (unsigned i = 0; i < wordBits; ++i)
     source.add("register", Word, i);
-  for (unsigned i = 0; i < positionBits; ++i)
-    destination.add("register", Index, i);
+  if (lanes.empty())
+    for (unsigned i = 0; i < positionBits; ++i)
+      destination.add("register", Index, i);
   for (unsigned i = 0; i < wordBits; ++i)
     destination.add("register", Word, i);
   for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block}) {
@@ -147,7 +158,11 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId) {
         ++rowBits;
         continue;
       }
-      destination.addZero(dim);
+      const unsigned *lane = llvm::find(lanes, bit);
+      if (owner == Owner::Lane && lane != lanes.end())
+        destination.add(dim, Index, lane - lanes.begin());
+      else
+        destination.addZero(dim);
       if (owner == Owner::Block)
         memory.addZero(dim);
       if (role == Role::Copy && owner == Owner::Warp)

@@ -36,10 +36,16 @@ public:
     this->isHolder = isHolder;
   }
 
+  /// Returns the lane bits that tell nothing about a total.
+  SmallVector<unsigned> idleLanes() const;
+
   // Input: the scalars of each slot, a power of two of slots.
-  // Output: for each slot and each position in the direction, its scalars.
+  // Output: for each slot and each position in the direction, its scalars; for
+  // acrossWarps with lane bits, for each slot the scalars of the one position
+  // which these bits of the lane's index hold.
   SmallVector<SmallVector<Scalars>> acrossWarps(ArrayRef<Scalars> slots,
-                                                Value warpId);
+                                                Value warpId,
+                                                ArrayRef<unsigned> lanes = {});
   SmallVector<SmallVector<Scalars>> acrossBlocks(ArrayRef<Scalars> slots);
 
 private:

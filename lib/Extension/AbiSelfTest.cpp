@@ -469,30 +469,35 @@ void HeaderPrinter::properties(Operation *op,
     add("operandSegmentSizes", b.getDenseI32ArrayAttr(sizes));
   };
   auto present = [](Value value) { return value ? 1 : 0; };
+  // The accessors whose name ends in Attr are inline and read the property
+  // where the headers expect it; the others are libtriton's.
   if (auto scan = dyn_cast<tt::ScanOp>(op)) {
-    add("axis", b.getI32IntegerAttr(scan.getAxis()));
-    add("reverse", b.getBoolAttr(scan.getReverse()));
+    add("axis", scan.getAxisAttr());
+    add("reverse", scan.getReverseAttr());
+    verdict.expect(scan.getAxis() == scan.getAxisAttr().getInt() &&
+                       scan.getReverse() == scan.getReverseAttr().getValue(),
+                   "tt.scan: the accessors disagree");
   } else if (auto reduce = dyn_cast<tt::ReduceOp>(op)) {
-    add("axis", b.getI32IntegerAttr(reduce.getAxis()));
+    add("axis", reduce.getAxisAttr());
   } else if (auto func = dyn_cast<tt::FuncOp>(op)) {
-    add("sym_name", b.getStringAttr(func.getSymName()));
-    add("function_type", TypeAttr::get(func.getFunctionType()));
+    add("sym_name", func.getSymNameAttr());
+    add("function_type", func.getFunctionTypeAttr());
     add("arg_attrs", func.getArgAttrsAttr());
     add("res_attrs", func.getResAttrsAttr());
     add("sym_visibility", func.getSymVisibilityAttr());
   } else if (auto range = dyn_cast<tt::MakeRangeOp>(op)) {
-    add("start", b.getI32IntegerAttr(range.getStart()));
-    add("end", b.getI32IntegerAttr(range.getEnd()));
+    add("start", range.getStartAttr());
+    add("end", range.getEndAttr());
   } else if (auto expand = dyn_cast<tt::ExpandDimsOp>(op)) {
-    add("axis", b.getI32IntegerAttr(expand.getAxis()));
+    add("axis", expand.getAxisAttr());
   } else if (auto load = dyn_cast<tt::LoadOp>(op)) {
     add("cachePolicy", load.getCachePolicyAttr());
-    add("isVolatile", b.getBoolAttr(load.getIsVolatile()));
+    add("isVolatile", load.getIsVolatileAttr());
     segments({1, present(load.getMask()), present(load.getOther())});
   } else if (auto store = dyn_cast<tt::StoreOp>(op)) {
     add("cachePolicy", store.getCachePolicyAttr());
   } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    add("value", constant.getValue());
+    add("value", constant.getValueAttr());
   } else if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
     add("predicate",
         b.getI64IntegerAttr(static_cast<int>(compare.getPredicate())));
@@ -502,19 +507,18 @@ void HeaderPrinter::properties(Operation *op,
                  dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op)) {
     add("overflowFlags", arith.getOverflowAttr());
   } else if (auto constant = dyn_cast<LLVM::ConstantOp>(op)) {
-    add("value", constant.getValue());
+    add("value", constant.getValueAttr());
   } else if (auto extract = dyn_cast<LLVM::ExtractValueOp>(op)) {
-    add("position", b.getDenseI64ArrayAttr(extract.getPosition()));
+    add("position", extract.getPositionAttr());
   } else if (auto shuffle = dyn_cast<NVVM::ShflOp>(op)) {
-    add("kind", NVVM::ShflKindAttr::get(op->getContext(), shuffle.getKind()));
-    if (shuffle.getReturnValueAndIsValid())
-      add("return_value_and_is_valid", b.getUnitAttr());
+    add("kind", shuffle.getKindAttr());
+    add("return_value_and_is_valid", shuffle.getReturnValueAndIsValidAttr());
   } else if (auto convert = dyn_cast<ttg::ConvertLayoutOp>(op)) {
     add("force_warp_shuffle", convert.getForceWarpShuffleAttr());
   } else if (auto alloc = dyn_cast<ttg::LocalAllocOp>(op)) {
     add("alignment", alloc.getAlignmentAttr());
   } else if (auto insert = dyn_cast<LLVM::InsertValueOp>(op)) {
-    add("position", b.getDenseI64ArrayAttr(insert.getPosition()));
+    add("position", insert.getPositionAttr());
   } else if (auto compare = dyn_cast<LLVM::ICmpOp>(op)) {
     add("predicate",
         b.getI64IntegerAttr(static_cast<int>(compare.getPredicate())));
