@@ -438,8 +438,8 @@ _PRMT_MODES = ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
 @instruction("prmt")
 def _prmt(dec, ins):
     mods = Mods(ins)
-    mods.type()
     mode = mods.one(_PRMT_MODES)
+    mods.type()
     mods.done()
     d, a, b, c = dec.expect(ins, 4)
 

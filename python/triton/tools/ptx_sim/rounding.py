@@ -169,12 +169,18 @@ def round_down_zero(value, sign):
     return np.where((value == 0) & sign, -0.0, value)
 
 
+def _plain_fma(a, b, c):
+    """The result where an operand is infinite, NaN or zero. A finite product may overflow in
+    float64, but not in the exact sum with an infinite c."""
+    return np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, a * b + c)
+
+
 def fma_f64(a, b, c, mode="rn"):
     """Fused multiply-add of float64 arrays, rounded once in any mode."""
     a, b, c = np.broadcast_arrays(a, b, c)
     if mode != "rn":
         return exact_f64("fma", (a, b, c), mode)
-    plain = a * b + c
+    plain = _plain_fma(a, b, c)
     with np.errstate(all="ignore"):
         ma, ea = np.frexp(a)
         mb, eb = np.frexp(b)
@@ -252,7 +258,7 @@ def exact_f64(op: str, args, mode: str):
     with np.errstate(all="ignore"):
         plain = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b,
                  "div": lambda a, b: a / b, "sqrt": np.sqrt,
-                 "fma": lambda a, b, c: a * b + c}[op](*args)
+                 "fma": _plain_fma}[op](*args)
     out = np.array(plain, np.float64)
     for i in range(out.size):
         xs = [float(x.flat[i]) for x in args]
