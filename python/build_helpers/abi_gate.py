@@ -36,11 +36,16 @@ WAY_OUT = (
 # (a relocation that adds the load address, those that name a symbol) by machine
 RELOCATIONS = {"EM_X86_64": (8, {1, 6}), "EM_AARCH64": (1027, {257, 1025})}
 PURE = "__cxa_pure_virtual"
+WRONG_PYTHON = 3  # abi_selftest.py's exit status
 SELF_TEST = Path(__file__).with_name("abi_selftest.py")
 
 
 class AbiMismatch(RuntimeError):
     """The extension does not fit libtriton.so; the text names what differs."""
+
+
+class CannotCheck(RuntimeError):
+    """The running Python cannot import libtriton.so; the text says why."""
 
 
 @dataclass
@@ -127,7 +132,7 @@ def check_symbols(extension: Binary, libtriton: Binary) -> None:
     missing = []
     for name, (weak, versioned) in extension.undefined.items():
         # gcc's start files ask weakly for symbols that may be absent; code that is used asks for real.
-        optional = weak and not name.startswith("_ZN")
+        optional = weak and not name.startswith("_Z")
         if not versioned and not optional and name not in libtriton.defined:
             missing.append(name)
     if missing:
@@ -227,8 +232,8 @@ def check_vtables(extension: Binary, libtriton: Binary) -> list[str]:
     Raises AbiMismatch that names the class and the slot.
     """
     names = Names()
-    ours = {v: subtables(extension, v) for v in extension.vtables if v not in extension.undefined}
-    ours = {v: parts for v, parts in ours.items() if parts and not v.startswith("_ZTVS")}
+    own = [v for v in extension.vtables if not re.match("_ZTVN?S", v)]  # not the standard library's
+    ours = {v: parts for v in own if (parts := subtables(extension, v))}
     names.load({n for parts in ours.values() for part in parts for slot in part for n in slot or ()})
     classes = demangle(list(ours))
     report = []
@@ -331,7 +336,7 @@ def _family(libtriton: Binary, base: str) -> list[list[set[str] | None]]:
 
 def _holders(libtriton: Binary, functions: set[str]) -> list[list[set[str] | None]]:
     """The first parts of the vtables in libtriton that hold one of the functions."""
-    tables = [subtables(libtriton, v) for v in libtriton.vtables if not v.startswith("_ZTVS")]
+    tables = [subtables(libtriton, v) for v in libtriton.vtables if not re.match("_ZTVN?S", v)]
     first = [parts[0] for parts in tables if parts]
     return [part for part in first if any(slot and slot & functions for slot in part)]
 
@@ -369,6 +374,8 @@ def run_self_test(extension: Path, libtriton: Path, module: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode == 0:
         return
+    if done.returncode == WRONG_PYTHON:
+        raise CannotCheck(done.stderr.strip())
     words = [line for line in done.stderr.splitlines() if line.strip()]
     reason = next((w for w in words if "error: " in w), words[-1] if words else "it said nothing")
     if done.returncode < 0:
@@ -402,6 +409,9 @@ def main(arguments: list[str] | None = None) -> int:
         compared = check(options.extension, options.site, options.module)
     except AbiMismatch as error:
         print(f"ABI gate refused {options.extension.name}: {error}. {WAY_OUT}", file=sys.stderr)
+        return 1
+    except CannotCheck as error:
+        print(f"ABI gate cannot run: {error}", file=sys.stderr)
         return 1
     if options.verbose:
         print(*compared, sep="\n")

@@ -10,12 +10,21 @@ import sys
 
 
 def main() -> int:
-    """The command line; exit status 0 if the pass agrees with libtriton."""
+    """The command line; exit status 0 if the pass agrees with libtriton, 3 if it cannot be imported."""
     libtriton_path, extension, module_path = sys.argv[1:]
     # By path, because importing the triton package may load another extension.
     spec = importlib.util.spec_from_file_location("libtriton", libtriton_path)
-    libtriton = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(libtriton)
+    try:
+        libtriton = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(libtriton)
+    except ImportError as error:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        print(
+            f"Python {version} cannot import {libtriton_path} ({error}). Build with the Python that "
+            "the wheel is for.",
+            file=sys.stderr,
+        )
+        return 3
     libtriton.passes.plugin.extend_with(extension)
     context = libtriton.ir.context()
     libtriton.ir.load_dialects(context)
