@@ -4,9 +4,10 @@
     python third_party/fetch.py site --python-tag cp311      the directory it is unpacked in
     python third_party/fetch.py headers                      the include directories
 
-Downloads and unpacked directories live in the cache (`.cache/`, or TRITON_SCAN_CACHE_DIR). Everything appears there by
-one rename once it is complete and verified, so an interrupted run leaves nothing that a later one would take for
-whole. What is there already is not fetched again. Progress goes to stderr, the answer to stdout.
+Downloads and unpacked directories live in the cache (`.cache/`, or TRITON_SCAN_CACHE_DIR).
+Everything appears there by one rename once it is complete and verified, so an interrupted run
+leaves nothing that a later one would take for whole. What is there already is not fetched again.
+Progress goes to stderr, the answer to stdout.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def running_python_tag() -> str:
 
 
 def locked_wheel(python_tag: str | None = None, machine: str | None = None) -> dict:
-    """The lock's entry of the wheel that `python_tag` (default: the running Python) uses on `machine`.
+    """The lock's entry of the wheel for a Python (default: the running one) and a machine.
 
     Raises FetchError if upstream published none.
     """
@@ -77,10 +78,10 @@ def locked_wheel(python_tag: str | None = None, machine: str | None = None) -> d
         lowest = int(entry["python"].removeprefix("cp3"))
         if entry["abi"] == "abi3" and not parsed[2] and int(parsed[1]) >= lowest:
             return entry
-    have = ", ".join(sorted(f"{e['python']}-{e['abi']}/{e['machine']}" for e in WHEEL_LOCK["files"]))
+    have = sorted(f"{e['python']}-{e['abi']}/{e['machine']}" for e in WHEEL_LOCK["files"])
     raise FetchError(
-        f"triton {WHEEL_LOCK['version']} has no wheel for {python_tag} on {machine}; there are: {have}. "
-        "Use one of these Pythons."
+        f"triton {WHEEL_LOCK['version']} has no wheel for {python_tag} on {machine}; "
+        f"there are: {', '.join(have)}. Use one of these Pythons."
     )
 
 
@@ -110,14 +111,18 @@ def _workspace() -> Iterator[Path]:
 
 
 def _run(command: list[str], what: str, advice: str, cwd: Path | None = None) -> str:
-    """Runs a command and returns its stdout; FetchError with its last words if it fails or is missing."""
+    """Runs a command and returns its stdout.
+
+    Raises FetchError with its last words if it fails or is missing.
+    """
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     except FileNotFoundError:
         raise FetchError(f"{what}: there is no {command[0]} on this machine. {advice}") from None
     if done.returncode:
+        tool = command[2] if command[1] == "-m" else command[0]
         words = "; ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
-        raise FetchError(f"{what}: {command[0]} said: {words}. {advice}")
+        raise FetchError(f"{what}: {tool} said: {words.rstrip('.')}. {advice}")
     return done.stdout
 
 
@@ -147,7 +152,8 @@ def fetch_wheel(python_tag: str | None = None, machine: str | None = None) -> Pa
             command += ["--platform", name]
         command.append(f"{WHEEL_LOCK['name']}=={WHEEL_LOCK['version']}")
         advice = (
-            f"Check the network and pip's index, or put {entry['filename']} into {target.parent} yourself."
+            "Check the network and pip's index, "
+            f"or put {entry['filename']} into {target.parent} yourself."
         )
         _run(command, f"cannot download {entry['filename']}", advice, cwd=work)
         got = work / entry["filename"]
@@ -158,7 +164,8 @@ def fetch_wheel(python_tag: str | None = None, machine: str | None = None) -> Pa
         if digest != entry["sha256"]:
             raise FetchError(
                 f"{entry['filename']} has sha256 {digest}, but {entry['sha256']} is locked in "
-                "third_party/triton-wheel.lock.json; it was not kept. Check pip's index and any proxy."
+                "third_party/triton-wheel.lock.json; it was not kept. "
+                "Check pip's index and any proxy."
             )
         target.parent.mkdir(exist_ok=True)
         got.rename(target)
@@ -197,7 +204,7 @@ def unpack_wheel(python_tag: str | None = None, machine: str | None = None) -> P
 
 
 def headers_version(include_dirs: list[Path]) -> str | None:
-    """LLVM's version as the headers state it, such as 23.1.4; None if MLIR's or LLVM's are not there."""
+    """LLVM's version as the headers state it (23.1.4); None if LLVM's or MLIR's are not there."""
 
     def find(name: str) -> Path | None:
         return next((d / name for d in include_dirs if (d / name).is_file()), None)
@@ -214,17 +221,19 @@ def _in_series(version: str) -> bool:
 
 
 def llvm_include_dirs() -> list[Path]:
-    """The include directories of LLVM and MLIR: LLVM_SYSPATH's, else the installed Debian ones, else fetched ones.
+    """The include directories of LLVM and MLIR.
 
-    Raises FetchError if LLVM_SYSPATH has no headers or the fetched ones are not of the locked series.
+    LLVM_SYSPATH's, else the installed Debian ones, else fetched ones. Raises FetchError if
+    LLVM_SYSPATH has no headers or the fetched ones are not of the locked series.
     """
     if named := os.environ.get("LLVM_SYSPATH"):
         dirs = [Path(named).absolute() / "include"]
         version = headers_version(dirs)
         if not version:
             raise FetchError(
-                f"LLVM_SYSPATH={named} has no include/mlir and include/llvm. It must name an install of LLVM and MLIR "
-                f"of commit {LLVM_LOCK['libtriton_commit']}; or unset it to use Debian's headers."
+                f"LLVM_SYSPATH={named} has no include/mlir and include/llvm. It must name an "
+                f"install of LLVM and MLIR of commit {LLVM_LOCK['libtriton_commit']}; or unset it "
+                "to use Debian's headers."
             )
         say(f"LLVM {version} headers of LLVM_SYSPATH={named}")
         return dirs
@@ -239,9 +248,10 @@ def llvm_include_dirs() -> list[Path]:
 
 
 def fetch_headers() -> Path:
-    """The directory in which Debian's LLVM and MLIR headers are unpacked as under /, fetched unless the cache has it.
+    """The directory in which Debian's LLVM and MLIR headers are unpacked as under /.
 
-    Raises FetchError if they cannot be had, are of another series, or differ from the locked file of the same version.
+    Fetched unless the cache has it. Raises FetchError if they cannot be had, are of another
+    series, or differ from the locked file of the same version.
     """
     series, packages = LLVM_LOCK["series"], LLVM_LOCK["packages"]
     target = cache_dir() / f"llvm-headers-{series}"
@@ -260,7 +270,8 @@ def fetch_headers() -> Path:
         version = headers_version([include])
         if not version or not _in_series(version):
             raise FetchError(
-                f"the fetched {' and '.join(packages)} hold headers of LLVM {version}, not {series}. {WAY_OUT}"
+                f"the fetched {' and '.join(packages)} hold headers of LLVM {version}, "
+                f"not {series}. {WAY_OUT}"
             )
         root.rename(target)
     return target
@@ -277,9 +288,10 @@ def _debian_mirror() -> str:
 
 
 def _download_debs(packages: list[str], work: Path) -> dict[str, Path]:
-    """Downloads with apt, whose configuration, lists and cache are all under `work`; checks versions against the lock.
+    """Downloads with apt and checks the versions against the lock; returns the files by package.
 
-    apt verifies Debian's signature and the hashes that it covers.
+    apt's configuration, lists and cache are all under `work`. It verifies Debian's signature and
+    the hashes that this covers.
     """
     series, tested = LLVM_LOCK["series"], LLVM_LOCK["tested"]
     what = f"cannot fetch {' and '.join(packages)}"
@@ -288,7 +300,9 @@ def _download_debs(packages: list[str], work: Path) -> dict[str, Path]:
     mirror = _debian_mirror()
     keyring = next((k for k in KEYRINGS if k.exists()), None)
     if not keyring:
-        raise FetchError(f"{what}: there is no {KEYRINGS[0]} (package debian-archive-keyring). {WAY_OUT}")
+        raise FetchError(
+            f"{what}: there is no {KEYRINGS[0]} (package debian-archive-keyring). {WAY_OUT}"
+        )
     for folder in ("lists/partial", "cache/archives/partial", "debs"):
         (work / folder).mkdir(parents=True)
     (work / "status").touch()
@@ -327,22 +341,24 @@ Acquire::Retries "3";
         upstream = version.split(":")[-1]
         if not _in_series(upstream):
             raise FetchError(
-                f"Debian {LLVM_LOCK['suite']} now has {package} {version}; triton {WHEEL_LOCK['version']} needs LLVM "
-                f"series {series}. {WAY_OUT}"
+                f"Debian {LLVM_LOCK['suite']} now has {package} {version}; triton "
+                f"{WHEEL_LOCK['version']} needs LLVM series {series}. {WAY_OUT}"
             )
         locked = tested["sha256"].get(f"{package}_{architecture}")
         if version != tested["version"]:
-            say(f"{package} {version} is newer than the tested {tested['version']}: the ABI gate decides")
+            say(f"{package} {version} is not the tested {tested['version']}: the ABI gate decides")
         elif locked and sha256(debs[package]) != locked:
             raise FetchError(
-                f"{package} {version} has not the sha256 locked in third_party/llvm-headers.lock.json. {WAY_OUT}"
+                f"{package} {version} has not the sha256 locked in "
+                f"third_party/llvm-headers.lock.json. {WAY_OUT}"
             )
     return debs
 
 
 def _unpack_headers(deb: Path, root: Path) -> None:
     """Unpacks the include directories only: the packages also hold 700 MiB of static libraries."""
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as source:
+    command = ["dpkg-deb", "--fsys-tarfile", str(deb)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as source:
         with tarfile.open(fileobj=source.stdout, mode="r|") as archive:
             # Python 3.11.2, Debian 12's, has no such filter.
             archive.extraction_filter = getattr(tarfile, "tar_filter", None)
@@ -358,7 +374,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="fetch.py", description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["wheel", "site", "headers"])
-    parser.add_argument("--python-tag", help="cp311, cp312, cp314t, ...; default: the running Python's")
+    parser.add_argument("--python-tag", help="cp311, cp314t, ...; default: the running Python's")
     parser.add_argument("--machine", help="x86_64 or aarch64; default: this machine")
     options = parser.parse_args(arguments)
     try:

@@ -1,25 +1,29 @@
 """Refuses an extension that does not fit the libtriton.so that it will be loaded beside.
 
-    python python/build_helpers/abi_gate.py --site SITE --module MLIR [--output SO --strip STRIP] EXTENSION
+    python python/build_helpers/abi_gate.py EXTENSION --site SITE --module MLIR
+                                            [--output SO] [--strip STRIP] [--verbose]
 
-The extension is compiled against LLVM headers that are near libtriton's, not the same, so each build proves three
-things:
+The extension is compiled against LLVM headers that are near libtriton's, not the same, so each
+build proves three things:
 
-(a) every symbol that the extension leaves undefined, and that no versioned system library provides, is libtriton's;
-(b) every vtable that the extension emits agrees with libtriton's own: of the same class where libtriton has one, else
-    of its nearest base class and that base's other subclasses: number of slots, their order, their functions;
-(c) the pass scan_abi_selftest, which reads and builds IR through the headers' inline code, agrees with what libtriton
-    prints and verifies (lib/Extension/AbiSelfTest.cpp), run in a process of its own on the module MLIR.
+(a) every symbol that the extension leaves undefined, and that no versioned system library
+    provides, is libtriton's;
+(b) every vtable that the extension emits agrees with libtriton's own: of the same class where
+    libtriton has one, else of its nearest base class and that base's other subclasses: the number
+    of slots, their order, their functions;
+(c) the pass scan_abi_selftest, which reads and builds IR through the headers' inline code, agrees
+    with what libtriton prints and verifies (lib/Extension/AbiSelfTest.cpp), run in a process of
+    its own on the module MLIR.
 
-EXTENSION must still have its symbol table: hidden vtables have no dynamic symbol. If it passes, it is stripped into
-SO; if not, SO is removed.
+Part (b) takes the names of hidden and inline functions from the symbol tables: upstream's wheel is
+not stripped, and EXTENSION must not be either. If it passes, it is stripped into SO; if not, SO is
+removed.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -30,8 +34,8 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 WAY_OUT = (
-    "Set LLVM_SYSPATH to an LLVM and MLIR install of the commit named in third_party/llvm-headers.lock.json and "
-    "build again."
+    "Set LLVM_SYSPATH to an LLVM and MLIR install of the commit named in "
+    "third_party/llvm-headers.lock.json and build again."
 )
 # (a relocation that adds the load address, those that name a symbol) by machine
 RELOCATIONS = {"EM_X86_64": (8, {1, 6}), "EM_AARCH64": (1027, {257, 1025})}
@@ -53,7 +57,7 @@ class Binary:
     """What the gate needs of a shared object.
 
     defined: dynamic symbols that it defines
-    undefined: dynamic symbol that it needs -> whether the need is weak and whether a versioned library provides it
+    undefined: dynamic symbol that it needs -> (the need is weak, a versioned library provides it)
     vtables: mangled name (_ZTV...) -> (address, size in bytes)
     names: address -> every symbol there
     slots: address -> name of the imported symbol or local address that a relocation stores there
@@ -107,7 +111,7 @@ def read_binary(path: Path) -> Binary:
 
 
 def _symbols(elf: ELFFile, table: str, strings: str) -> list[tuple]:
-    """(name, type, section, (value, size), binding) of each symbol; nothing if there is no such table."""
+    """(name, type, section, (value, size), binding) of each symbol; [] if there is no table."""
     section, names = elf.get_section_by_name(table), elf.get_section_by_name(strings)
     if not section:
         return []
@@ -131,7 +135,7 @@ def check_symbols(extension: Binary, libtriton: Binary) -> None:
     """Part (a). Raises AbiMismatch that names the symbols nobody would define."""
     missing = []
     for name, (weak, versioned) in extension.undefined.items():
-        # gcc's start files ask weakly for symbols that may be absent; code that is used asks for real.
+        # gcc's start files ask weakly for C symbols that may be absent.
         optional = weak and not name.startswith("_Z")
         if not versioned and not optional and name not in libtriton.defined:
             missing.append(name)
@@ -147,8 +151,9 @@ def check_symbols(extension: Binary, libtriton: Binary) -> None:
 def demangle(names: list[str]) -> dict[str, str]:
     """C++ names as people read them, by mangled name."""
     names = list(dict.fromkeys(names))
-    tool = shutil.which("c++filt") or "c++filt"
-    text = subprocess.run([tool], input="\n".join(names), capture_output=True, text=True, check=True)
+    text = subprocess.run(
+        ["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True
+    )
     return dict(zip(names, text.stdout.splitlines(), strict=True))
 
 
@@ -184,9 +189,10 @@ def parse_method(text: str) -> Method | None:
 
 
 def subtables(binary: Binary, vtable: str) -> list[list[set[str] | None]]:
-    """The slots of each of the vtable's parts (one a polymorphic base): the names at each; None where none is known.
+    """The slots of the vtable's parts, one part a polymorphic base.
 
-    The two words before each part, the offset to the top and the type information, are left out.
+    A slot is the set of names at its function's address; None where none is known. The two words
+    before each part, the offset to the top and the type information, are left out.
     """
     start, size = binary.vtables[vtable]
     parts: list[list[set[str] | None]] = []
@@ -234,7 +240,8 @@ def check_vtables(extension: Binary, libtriton: Binary) -> list[str]:
     names = Names()
     own = [v for v in extension.vtables if not re.match("_ZTVN?S", v)]  # not the standard library's
     ours = {v: parts for v in own if (parts := subtables(extension, v))}
-    names.load({n for parts in ours.values() for part in parts for slot in part for n in slot or ()})
+    slots = [slot for parts in ours.values() for part in parts for slot in part]
+    names.load({n for slot in slots for n in slot or ()})
     classes = demangle(list(ours))
     report = []
     for vtable, parts in sorted(ours.items()):
@@ -243,7 +250,8 @@ def check_vtables(extension: Binary, libtriton: Binary) -> list[str]:
             theirs = subtables(libtriton, vtable)
             if [len(p) for p in parts] != [len(p) for p in theirs]:
                 raise AbiMismatch(
-                    f"the vtable of {name} has {_sizes(parts)} slots here and {_sizes(theirs)} in libtriton.so"
+                    f"the vtable of {name} has {_sizes(parts)} slots here and {_sizes(theirs)} in "
+                    "libtriton.so"
                 )
             for part, their_part in zip(parts, theirs, strict=True):
                 _compare(names, name, part, their_part, [])
@@ -258,12 +266,15 @@ def check_vtables(extension: Binary, libtriton: Binary) -> list[str]:
                 shortest = min(map(len, heirs))
                 if len(parts[0]) > shortest:
                     raise AbiMismatch(
-                        f"the vtable of {name} has {len(parts[0])} slots; a subclass in libtriton.so has {shortest}"
+                        f"the vtable of {name} has {len(parts[0])} slots; a subclass in "
+                        f"libtriton.so has {shortest}"
                     )
                 _compare(names, name, parts[0], [{PURE}] * len(parts[0]), heirs)
                 report.append(f"{name}: {len(heirs)} subclasses")
             elif re.match(r"(mlir|llvm)::(?!triton::scan)", name):
-                raise AbiMismatch(f"libtriton.so has no vtable of {name}, a base or a subclass to compare with")
+                raise AbiMismatch(
+                    f"libtriton.so has no vtable of {name}, a base or a subclass to compare with"
+                )
             else:
                 report.append(f"{name}: not LLVM's")
             continue
@@ -271,8 +282,8 @@ def check_vtables(extension: Binary, libtriton: Binary) -> list[str]:
         sizes = sorted({len(part) for part in family})
         if len(parts[0]) not in sizes:
             raise AbiMismatch(
-                f"the vtable of {name} has {len(parts[0])} slots; in libtriton.so {_demangled(base)} and its "
-                f"subclasses have {' or '.join(map(str, sizes))}"
+                f"the vtable of {name} has {len(parts[0])} slots; in libtriton.so "
+                f"{_demangled(base)} and its subclasses have {' or '.join(map(str, sizes))}"
             )
         same_size = [part for part in family if len(part) == len(parts[0])]
         _compare(names, name, parts[0], subtables(libtriton, base)[0], same_size)
@@ -289,7 +300,7 @@ def _demangled(vtable: str) -> str:
 
 
 def _nearest_base(names: Names, part: list, name: str, libtriton: Binary) -> str | None:
-    """The vtable in libtriton, longest first, of a class that a slot's function belongs to, other than `name`."""
+    """libtriton's longest vtable of a class, not `name`, that a slot's function belongs to."""
     owners = {}
     for slot in part:
         for mangled in slot or ():
@@ -329,7 +340,7 @@ def _class_of(mangled: str) -> str | None:
 
 
 def _family(libtriton: Binary, base: str) -> list[list[set[str] | None]]:
-    """The first parts of the vtables in libtriton that are of `base` or inherit a function of it."""
+    """The first parts of libtriton's vtables that are of `base` or inherit a function of it."""
     functions = {n for slot in subtables(libtriton, base)[0] for n in slot or ()}
     return _holders(libtriton, {n for n in functions if _class_of(n) == base.removeprefix("_ZTV")})
 
@@ -361,7 +372,8 @@ def _compare(names: Names, name: str, ours: list, theirs: list, family: list) ->
                 continue
             there = f"{other[0].owner}::{other[0].signature}"
         raise AbiMismatch(
-            f"slot {i} of the vtable of {name} is {mine[0].owner}::{mine[0].signature} here and {there} in libtriton.so"
+            f"slot {i} of the vtable of {name} is {mine[0].owner}::{mine[0].signature} here and "
+            f"{there} in libtriton.so"
         )
 
 

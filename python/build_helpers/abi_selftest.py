@@ -1,6 +1,6 @@
 """Runs the pass scan_abi_selftest; a program of its own because a wrong extension may crash.
 
-    python abi_selftest.py LIBTRITON_SO EXTENSION_SO MODULE
+python abi_selftest.py LIBTRITON_SO EXTENSION_SO MODULE
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 
 def main() -> int:
-    """The command line; exit status 0 if the pass agrees with libtriton, 3 if it cannot be imported."""
+    """The command line; exit status 0 if the pass agrees, 3 if libtriton cannot be imported."""
     libtriton_path, extension, module_path = sys.argv[1:]
     # By path, because importing the triton package may load another extension.
     spec = importlib.util.spec_from_file_location("libtriton", libtriton_path)
@@ -20,8 +20,8 @@ def main() -> int:
     except ImportError as error:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         print(
-            f"Python {version} cannot import {libtriton_path} ({error}). Build with the Python that "
-            "the wheel is for.",
+            f"Python {version} cannot import {libtriton_path} ({error}). "
+            "Build with the Python that the wheel is for.",
             file=sys.stderr,
         )
         return 3

@@ -1,11 +1,14 @@
 """Builds libtriton_scan.so with CMake and Ninja against an unpacked upstream wheel.
 
-    python python/build_helpers/extension.py BUILD_DIR [--site SITE]     prints the path of the checked extension
+    python python/build_helpers/extension.py BUILD_DIR [--site SITE]
+
+prints the path of the checked extension.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import shutil
 import subprocess
@@ -44,7 +47,10 @@ def find_compiler() -> str:
 
 
 def _run(command: list[str], log: Path) -> None:
-    """Runs a build step, shows its lines and keeps them in `log`; BuildError with the decisive ones if it fails."""
+    """Runs a build step, shows its progress and keeps its lines in `log`.
+
+    Raises BuildError with the decisive lines if it fails.
+    """
     lines = []
     with (
         log.open("a") as file,
@@ -70,41 +76,49 @@ def build_extension(
     jobs: int = 2,
     definitions: dict[str, str] | None = None,
 ) -> Path:
-    """Builds, checks (ABI gate) and strips the extension; returns the path of `libtriton_scan.so` in `build_dir`.
+    """Builds, checks (ABI gate) and strips the extension; returns its path in `build_dir`.
 
-    site: directory with the unpacked upstream wheel, which the running Python must be able to import
+    site: directory with the unpacked upstream wheel, which the running Python can import
     include_dirs: LLVM's and MLIR's headers; found or fetched by default (fetch.llvm_include_dirs)
     jobs: parallel compilations
     definitions: further CMake variables
 
-    The running Python needs pyelftools. Raises BuildError or fetch.FetchError; then there is no libtriton_scan.so in
-    `build_dir`, not even an older one.
+    The running Python needs pyelftools. Raises BuildError or fetch.FetchError; then there is no
+    libtriton_scan.so in `build_dir`, not even an older one.
     """
     site, build_dir = site.resolve(), build_dir.resolve()
     product = build_dir / "libtriton_scan.so"
-    cmake, ninja, compiler = find_tool("cmake"), find_tool("ninja"), find_compiler()
-    include_dirs = include_dirs or fetch.llvm_include_dirs()
+    start = time.monotonic()
     build_dir.mkdir(parents=True, exist_ok=True)
-    log = build_dir / "build.log"
-    log.write_text("")
+    with (build_dir / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two Ninjas in one directory spoil it
+        try:
+            include_dirs = include_dirs or fetch.llvm_include_dirs()
+            _build(site, build_dir, include_dirs, jobs, definitions or {})
+        except (BuildError, fetch.FetchError):
+            product.unlink(missing_ok=True)
+            raise
+    print(f"[build] {product} ({time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)
+    return product
+
+
+def _build(
+    site: Path, build_dir: Path, include_dirs: list[Path], jobs: int, definitions: dict[str, str]
+) -> None:
+    cmake = find_tool("cmake")
     settings = {
         "TRITON_SITE": str(site),
         "LLVM_INCLUDE_DIRS": ";".join(str(d.absolute()) for d in include_dirs),
         "Python3_EXECUTABLE": sys.executable,
-        "CMAKE_MAKE_PROGRAM": ninja,
-        "CMAKE_CXX_COMPILER": compiler,
-        **(definitions or {}),
+        "CMAKE_MAKE_PROGRAM": find_tool("ninja"),
+        "CMAKE_CXX_COMPILER": find_compiler(),
+        **definitions,
     }
-    start = time.monotonic()
-    try:
-        defines = [f"-D{key}={value}" for key, value in settings.items()]
-        _run([cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines], log)
-        _run([cmake, "--build", str(build_dir), "--parallel", str(jobs)], log)
-    except BuildError:
-        product.unlink(missing_ok=True)
-        raise
-    print(f"[build] {product} ({time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)
-    return product
+    log = build_dir / "build.log"
+    log.write_text("")
+    defines = [f"-D{key}={value}" for key, value in settings.items()]
+    _run([cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines], log)
+    _run([cmake, "--build", str(build_dir), "--parallel", str(jobs)], log)
 
 
 def main() -> int:

@@ -265,7 +265,7 @@ def test_self_test_refuses_another_switch(
     wrong = abi_breaking_header(site, headers, build, "-DOVERRIDE_ABI_BREAKING_CHECKS=0")
     flag = "-DLLVM_DISABLE_ABI_BREAKING_CHECKS_ENFORCING=1"
     made = compile_extension(SELF_TEST, [wrong], flag)
-    with pytest.raises(abi_gate.AbiMismatch, match="the self-test failed: ."):
+    with pytest.raises(abi_gate.AbiMismatch, match=r"the self-test failed: ."):
         abi_gate.run_self_test(made, site / "triton/_C/libtriton.so", MODULE)
 
 
@@ -285,7 +285,9 @@ def test_self_test_refuses_other_properties(
 ) -> None:
     """tt.make_range with start and end stored in the other order: the message shows both texts."""
     name = "triton/Dialect/Triton/IR/Ops.h.inc"
-    wrong = edited_header([site / "triton/include"], name, swap_range_properties, tmp_path / "edited")
+    wrong = edited_header(
+        [site / "triton/include"], name, swap_range_properties, tmp_path / "edited"
+    )
     made = compile_extension(SELF_TEST, wrong)
     with pytest.raises(abi_gate.AbiMismatch) as refusal:
         abi_gate.run_self_test(made, site / "triton/_C/libtriton.so", MODULE)
