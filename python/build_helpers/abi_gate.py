@@ -40,7 +40,6 @@ WAY_OUT = (
 # (a relocation that adds the load address, those that name a symbol) by machine
 RELOCATIONS = {"EM_X86_64": (8, {1, 6}), "EM_AARCH64": (1027, {257, 1025})}
 PURE = "__cxa_pure_virtual"
-WRONG_PYTHON = 3  # abi_selftest.py's exit status
 SELF_TEST = Path(__file__).with_name("abi_selftest.py")
 
 
@@ -381,13 +380,20 @@ def _compare(names: Names, name: str, ours: list, theirs: list, family: list) ->
 
 
 def run_self_test(extension: Path, libtriton: Path, module: Path) -> None:
-    """Part (c). Raises AbiMismatch with what the pass reports, or how the process died."""
+    """Part (c). Raises AbiMismatch with what the pass reports, or how the process died.
+
+    Raises CannotCheck if the running Python cannot import libtriton.so.
+    """
     command = [sys.executable, str(SELF_TEST), str(libtriton), str(extension), str(module)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode == 0:
         return
-    if done.returncode == WRONG_PYTHON:
-        raise CannotCheck(done.stderr.strip())
+    if "imported" not in done.stdout.splitlines():
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise CannotCheck(
+            f"Python {version} ({sys.executable}) cannot import {libtriton}; build with the Python "
+            "that the wheel is for"
+        )
     words = [line for line in done.stderr.splitlines() if line.strip()]
     reason = next((w for w in words if "error: " in w), words[-1] if words else "it said nothing")
     if done.returncode < 0:

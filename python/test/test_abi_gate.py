@@ -293,3 +293,10 @@ def test_self_test_refuses_other_properties(
         abi_gate.run_self_test(made, site / "triton/_C/libtriton.so", MODULE)
     assert "the headers give `" in str(refusal.value) and "tt.make_range" in str(refusal.value)
     assert "libtriton gives `" in str(refusal.value)
+
+
+def test_another_python_is_no_mismatch(built: Path, tmp_path: Path) -> None:
+    """If libtriton.so itself cannot be imported, the message says that and not LLVM_SYSPATH."""
+    (tmp_path / "libtriton.so").write_bytes(b"not for this Python")
+    with pytest.raises(abi_gate.CannotCheck, match=r"Python 3\.\d+ .* cannot import .*libtriton"):
+        abi_gate.run_self_test(built, tmp_path / "libtriton.so", MODULE)

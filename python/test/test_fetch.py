@@ -135,7 +135,7 @@ def test_failed_unpack_leaves_nothing(cache: Path, index: Path, monkeypatch) -> 
 
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "extract", fail)
-        with pytest.raises(fetch.FetchError, match="cannot unpack .*No space left"):
+        with pytest.raises(fetch.FetchError, match=r"cannot unpack .*No space left"):
             fetch.unpack_wheel("cp311", "x86_64")
     assert contents(cache) == ["wheels", f"wheels/{NAME}"]
     assert (fetch.unpack_wheel("cp311", "x86_64") / "triton/tool").exists()
