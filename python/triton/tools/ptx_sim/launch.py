@@ -142,7 +142,8 @@ def launch(ptx: str, grid, args, *, num_warps: int, shared_bytes: int = 0, clust
     threads = num_warps * 32
     required = directives.get("reqntid")
     if required and int(np.prod(required)) != threads:
-        raise PtxSimError(f"the kernel requires {required} threads, {threads} were launched")
+        raise PtxSimError(f"the kernel requires {int(np.prod(required))} threads, "
+                          f"{threads} were launched")
     wanted = directives.get("reqnctapercluster")
     if wanted and int(np.prod(wanted)) != cluster:
         raise PtxSimError(f"the kernel requires clusters of {wanted}, {cluster} was asked for")
@@ -192,7 +193,7 @@ def _run(program, state, max_steps):
     except Exception as e:
         at = program.where(state.pc)
         ins = program.module.code[state.pc]
-        for text in ins.operands:
+        for text in [*ins.operands[1:], *ins.operands[:1]]:
             for name in text.replace("{", " ").replace("}", " ").replace("[", " ") \
                     .replace("]", " ").replace(",", " ").replace("|", " ").split():
                 reg = ins.scope.find(name.lstrip("!"))

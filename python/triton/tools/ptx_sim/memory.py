@@ -84,8 +84,7 @@ class Arena:
         ok = (k >= 0) & (off + size <= self.np_ends[np.maximum(k, 0)])
         if not ok.all():
             bad = int(np.flatnonzero(~ok)[0])
-            near = max(int(k[bad]), 0)
-            at = int(off[bad]) - self.starts[near]
+            near, at = self._nearest(int(off[bad]), size)
             S.fail(PtxMemoryError, f"out-of-bounds global access of {size} bytes at byte {at} of "
                    f"{self.names[near]} ({self.ends[near] - self.starts[near]} bytes)", sel, bad)
         if store and not self.all_writable:
@@ -93,6 +92,13 @@ class Arena:
             if not w.all():
                 bad = int(np.flatnonzero(~w)[0])
                 S.fail(PtxMemoryError, f"store to read-only {self.names[int(k[bad])]}", sel, bad)
+
+
+    def _nearest(self, off, size):
+        """The buffer closest to an access, and the access's position relative to it."""
+        gap = np.maximum(self.np_starts - off - size, off - self.np_ends)
+        near = int(np.argmin(gap))
+        return near, off - self.starts[near]
 
 
 class Shared:
