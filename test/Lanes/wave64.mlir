@@ -1,0 +1,29 @@
+// On AMD's targets with 64 lanes a lane run has 6 steps, each one ds_bpermute (LLVM reads a single lane
+// with v_readlane), and the previous lane costs one more.
+
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --amdgcn - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --amdgcn - | FileCheck %s
+
+#layout = #ttg.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32], [64]], warp = [], block = []}>
+
+module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 64 : i32, ttg.target = "hip:gfx942"} {
+  tt.func public @wave64(%p: !tt.ptr<i32>) {
+    %i = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #layout>
+    %ps = tt.splat %p : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>, #layout>
+    %pi = tt.addptr %ps, %i : tensor<128x!tt.ptr<i32>, #layout>, tensor<128xi32, #layout>
+    %x = tt.load %pi : tensor<128x!tt.ptr<i32>, #layout>
+    %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = DIRECTION}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.subi %a, %b : i32
+      tt.scan.return %c : i32
+    }) : (tensor<128xi32, #layout>) -> tensor<128xi32, #layout>
+    tt.store %pi, %y : tensor<128x!tt.ptr<i32>, #layout>
+    tt.return
+  }
+}
+
+// CHECK-LABEL: wave64:
+// CHECK-COUNT-7: {{ds_bpermute_b32|v_readlane_b32}}
+// CHECK-NOT: ds_
+// CHECK-NOT: s_barrier
+// CHECK: s_endpgm

@@ -1,0 +1,25 @@
+// The accumulator of a wgmma (mma v3) is scanned as it is; along axis 1 its warps hold other rows.
+
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s
+
+#layout = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}>
+
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  tt.func public @mma_v3(%p: !tt.ptr<f32>) {
+    %ps = tt.splat %p : !tt.ptr<f32> -> tensor<64x32x!tt.ptr<f32>, #layout>
+    %x = tt.load %ps : tensor<64x32x!tt.ptr<f32>, #layout>
+    %y = "tt.scan"(%x) <{axis = 1 : i32, reverse = DIRECTION}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tt.scan.return %c : f32
+    }) : (tensor<64x32xf32, #layout>) -> tensor<64x32xf32, #layout>
+    tt.store %ps, %y : tensor<64x32x!tt.ptr<f32>, #layout>
+    tt.return
+  }
+}
+
+// CHECK: shfl.sync.idx.b32
+// CHECK-NOT: shfl.sync.bfly
+// CHECK-NOT: shared.
+// CHECK-NOT: bar.

@@ -1,0 +1,26 @@
+// A slice of a blocked layout: the parent's dimension that was removed leaves copies in its lanes.
+
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s
+
+#parent = #ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [4, 8], warpsPerCTA = [1, 1], order = [1, 0]}>
+#layout = #ttg.slice<{dim = 0, parent = #parent}>
+
+module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  tt.func public @slice(%p: !tt.ptr<i32>) {
+    %ps = tt.splat %p : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>, #layout>
+    %x = tt.load %ps : tensor<16x!tt.ptr<i32>, #layout>
+    %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = DIRECTION}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.subi %a, %b : i32
+      tt.scan.return %c : i32
+    }) : (tensor<16xi32, #layout>) -> tensor<16xi32, #layout>
+    tt.store %ps, %y : tensor<16x!tt.ptr<i32>, #layout>
+    tt.return
+  }
+}
+
+// 16 elements in 8 lanes with 2 registers each: 3 steps and the previous lane.
+// CHECK-COUNT-4: shfl.sync
+// CHECK-NOT: shfl.sync
+// CHECK-NOT: bar.

@@ -1,0 +1,29 @@
+// Warps that hold copies (a tile smaller than the block) write to words of their own, so that no two
+// warps write the same word, and they read the same totals as their originals.
+
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s
+
+#layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [0]], block = []}>
+
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  tt.func @copies(%x: tensor<64xi32, #layout>) -> tensor<64xi32, #layout> {
+    %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = DIRECTION}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.subi %a, %b : i32
+      tt.scan.return %c : i32
+    }) : (tensor<64xi32, #layout>) -> tensor<64xi32, #layout>
+    tt.return %y : tensor<64xi32, #layout>
+  }
+}
+
+// Two positions; then, for the original and the copy, two words for each of their two warps.
+// CHECK: [[WARP:%.+]] = ttg.warp_id
+// CHECK: [[COPY:%.+]] = llvm.lshr
+// CHECK: [[ORIGINAL:%.+]] = llvm.icmp "eq" [[COPY]]
+// CHECK: [[WRITES:%.+]] = llvm.and %{{.+}}, [[ORIGINAL]] : i1
+// CHECK: [[SHIFTED:%.+]] = llvm.shl [[COPY]]
+// CHECK: [[BESIDE:%.+]] = llvm.add %{{.+}}, [[SHIFTED]]
+// CHECK: ttg.local_alloc : () -> !ttg.memdesc<1x1x8xi32
+// CHECK: ttg.local_load
+// CHECK-SAME: 1x1x2xi32

@@ -1,0 +1,30 @@
+// The totals of 16 warps are scanned by lanes: each reads one of them, and 4 steps and one more shuffle
+// give every warp what is before it. Still one barrier.
+
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s
+
+#layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64], [128], [256]], block = []}>
+
+module attributes {"ttg.num-warps" = 16 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  tt.func public @many(%p: !tt.ptr<i32>) {
+    %ps = tt.splat %p : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #layout>
+    %x = tt.load %ps : tensor<512x!tt.ptr<i32>, #layout>
+    %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = DIRECTION}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.subi %a, %b : i32
+      tt.scan.return %c : i32
+    }) : (tensor<512xi32, #layout>) -> tensor<512xi32, #layout>
+    tt.store %ps, %y : tensor<512x!tt.ptr<i32>, #layout>
+    tt.return
+  }
+}
+
+// CHECK-COUNT-5: shfl.sync.idx
+// CHECK-NOT: {{shfl|bar\.}}
+// CHECK: st.shared.b32
+// CHECK: bar.sync
+// CHECK: ld.shared.b32
+// CHECK-NOT: bar.
+// CHECK-COUNT-5: shfl.sync.idx
+// CHECK-NOT: {{shfl|bar\.|shared\.}}
