@@ -92,6 +92,8 @@ def _int_int(dec, ins, mods, dt, st):
     ga, dtype = dec.src(ins, a, st), DTYPES[dt]
     if sat:
         si, di = np.iinfo(DTYPES[st]), np.iinfo(dtype)
+        if di.min <= si.min and si.max <= di.max:
+            raise unsupported(ins, ".sat where every value fits")
         low, high = max(si.min, di.min), min(si.max, di.max)
         return alu(lambda R: put(R, np.clip(ga(R), low, high).astype(dtype)), i, opclass="cvt")
     return alu(lambda R: put(R, ga(R).astype(dtype)), i, opclass="cvt")
@@ -132,8 +134,9 @@ def _float_float(dec, ins, mods, dt, st):
 
 def narrow(x, dt, mode, ftz=False):
     """float64 -> bits of the format."""
-    if dt == "f64":
-        return x
+    if dt == "f64":  # a signalling NaN comes out quiet
+        bits = x.view(np.uint64)
+        return np.where(np.isnan(x), bits | np.uint64(1 << 51), bits)
     if dt == "tf32":
         y = rd.quantise(x, "tf32", mode).astype(np.float32)
         return np.where(np.isnan(y), np.uint32(0x7FFFFFFF), y.view(np.uint32))
