@@ -31,7 +31,7 @@ tools:
 $(VENV)/.ready: python/requirements-test.txt | tools
 	@echo "[venv] making $(VENV) and installing python/requirements-test.txt"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r python/requirements-test.txt
 	@touch $@
 
 demo: tools $(VENV)/.ready

@@ -34,7 +34,7 @@ class InstallError(Exception):
 
 
 def _pip(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq", *arguments]
     if subprocess.run(command).returncode:
         raise InstallError(f"`{' '.join(command)}` failed; its message is above")
 
