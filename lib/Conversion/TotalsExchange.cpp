@@ -187,8 +187,7 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
     memory.add("offset", Row, i);
   for (unsigned i = nearWordBits; i < wordBits; ++i)
     memory.add("offset", Word, i);
-  bool allWrite = !isHolder && copyBits.empty();
-  unsigned indexBits = positionBits + (allWrite ? 0 : copyBits.size() + 1);
+  unsigned indexBits = positionBits + copyBits.size() + (isHolder ? 1 : 0);
   for (unsigned i = positionBits; i < indexBits; ++i)
     memory.add("offset", Index, i);
 
@@ -222,38 +221,26 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
 
 Value TotalsExchange::createWriteIndex(Value warpId,
                                        ArrayRef<unsigned> copyBits) const {
-  auto firstBits = [](size_t count) {
-    return llvm::to_vector(llvm::seq<unsigned>(0, count));
-  };
-  unsigned positionBits = run.bits.size();
-  unsigned first = reverse ? run.size() - 1 : 0;
-  Value start = constantI32(builder, loc, first);
+  SmallVector<unsigned> warpBits(run.bits);
+  llvm::append_range(warpBits, copyBits);
+  auto indexBits = llvm::to_vector(llvm::seq<unsigned>(0, warpBits.size()));
+  Value index = moveBits(builder, loc, warpId, warpBits, indexBits);
+  if (reverse)
+    index = LLVM::XOrOp::create(builder, loc, index,
+                                constantI32(builder, loc, run.size() - 1));
+  if (!isHolder)
+    return index;
 
-  // Threads that hold no total, or a copy of one, write behind all positions.
-  Value isWriter = isHolder;
-  Value beside = constantI32(builder, loc,
-                             first + (1 << (positionBits + copyBits.size())));
-  if (!copyBits.empty()) {
-    Value copy =
-        moveBits(builder, loc, warpId, copyBits, firstBits(copyBits.size()));
-    Value isFirstCopy =
-        LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, copy,
-                             constantI32(builder, loc, 0));
-    isWriter =
-        isWriter
-            ? Value(LLVM::AndOp::create(builder, loc, isWriter, isFirstCopy))
-            : isFirstCopy;
-    copy = LLVM::ShlOp::create(builder, loc, copy,
-                               constantI32(builder, loc, positionBits));
-    beside = LLVM::AddOp::create(builder, loc, beside, copy);
-  }
-  if (isWriter)
-    start = LLVM::SelectOp::create(builder, loc, isWriter, start, beside);
-
-  Value position =
-      moveBits(builder, loc, warpId, run.bits, firstBits(positionBits));
-  // In reverse, the low bits of `start` complement the position.
-  return LLVM::XOrOp::create(builder, loc, start, position);
+  // Not a select: LLVM would fold it for some lanes, so for one direction only.
+  Value isOther = LLVM::ICmpOp::create(
+      builder, loc, LLVM::ICmpPredicate::ne, isHolder,
+      LLVM::ConstantOp::create(builder, loc, builder.getI1Type(),
+                               builder.getBoolAttr(true)));
+  Value beside = LLVM::ShlOp::create(
+      builder, loc,
+      LLVM::ZExtOp::create(builder, loc, builder.getI32Type(), isOther),
+      constantI32(builder, loc, warpBits.size()));
+  return LLVM::OrOp::create(builder, loc, index, beside);
 }
 
 SmallVector<SmallVector<TotalsExchange::Scalars>>

@@ -6,6 +6,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "triton-scan/Conversion/Passes.h"
+#include "triton-scan/Transforms/Passes.h"
 #include "triton/Tools/PluginUtils.h"
 
 using namespace mlir;
@@ -13,6 +14,16 @@ using namespace mlir;
 static void addAbiSelfTest(PassManager *pm, const std::vector<std::string> &) {
   triton::scan::keepFirstError(*pm);
   pm->addPass(triton::scan::createAbiSelfTestPass());
+}
+
+static void addChooseScanLayout(PassManager *pm,
+                                const std::vector<std::string> &) {
+  triton::scan::keepFirstError(*pm);
+  pm->addPass(triton::scan::createChooseScanLayoutPass());
+}
+
+static void registerChooseScanLayout() {
+  registerPass(triton::scan::createChooseScanLayoutPass);
 }
 
 static void addLowerScan(PassManager *pm, const std::vector<std::string> &) {
@@ -30,6 +41,8 @@ static void registerAbiSelfTest() {
 
 TRITON_PLUGIN_API triton::plugin::PluginInfo *tritonGetPluginInfo() {
   static triton::plugin::PassInfo passes[] = {
+      {"choose_scan_layout", "1", addChooseScanLayout,
+       registerChooseScanLayout},
       {"lower_scan", "1", addLowerScan, registerLowerScan},
       {"scan_abi_selftest", "1", addAbiSelfTest, registerAbiSelfTest},
   };

@@ -26,7 +26,8 @@ EXTENSION_PATH = Path(__file__).parent / "_C" / "libtriton_scan.so"
 CHECKSUM_PATH = EXTENSION_PATH.with_suffix(".sha256")
 # TRITON_PLUGIN_API_VERSION of triton/include/triton/Tools/PluginUtils.h, release 3.9.0
 PLUGIN_API_VERSION = 2
-REQUIRED_PASSES = ("lower_scan",)
+# The passes of the lowering, in their order.
+LOWERING = ("choose_scan_layout", "lower_scan")
 
 _NATIVE, _OFF, _UNAVAILABLE = "native-", "off", "unavailable"
 _load_lock = threading.Lock()
@@ -111,7 +112,7 @@ def _open_checked(path: Path) -> ctypes.CDLL:
     if built_for != __version__:
         raise ExtensionError(f"{path} was built for Triton {built_for}, this is {__version__}")
     names = [(info.passes[i].name or b"").decode() for i in range(info.num_passes)]
-    if missing := [name for name in REQUIRED_PASSES if name not in names]:
+    if missing := [name for name in LOWERING if name not in names]:
         raise ExtensionError(f"{path} lacks the pass {missing[0]} (it has: {', '.join(names)})")
     return library
 
@@ -210,12 +211,18 @@ def load() -> ctypes.CDLL:
     return library
 
 
-def add_lowering(pm) -> None:
-    """Add the lowering of tt.scan to the pass manager.  May raise ExtensionError."""
+def add_pass(pm, name: str) -> None:
+    """Add a pass of the extension to the pass manager.  May raise ExtensionError."""
     from triton._C.libtriton import passes
 
     load()
-    passes.plugin.add_lower_scan(pm, [])
+    getattr(passes.plugin, f"add_{name}")(pm, [])
+
+
+def add_lowering(pm) -> None:
+    """Add the lowering of tt.scan to the pass manager.  May raise ExtensionError."""
+    for name in LOWERING:
+        add_pass(pm, name)
 
 
 def _take_error(library: ctypes.CDLL) -> str | None:

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from triton import native_scan
-from triton._C.libtriton import ir, passes
+from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget, Language
 from triton.compiler.compiler import make_backend
 
@@ -86,11 +86,7 @@ def process(text: str, arguments: argparse.Namespace) -> str:
     pipeline = ir.pass_manager(module.context)
     pipeline.enable_debug()
     for name in arguments.pipeline or []:
-        if name == "lower-scan":
-            native_scan.add_lowering(pipeline)
-        else:
-            native_scan.load()
-            passes.plugin.add_scan_abi_selftest(pipeline, [])
+        native_scan.add_pass(pipeline, name.replace("-", "_"))
     if arguments.pipeline:
         native_scan.run_reporting(pipeline, module, "triton-scan-opt")
     if arguments.stage:
@@ -113,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("input", help="a file of TTGIR, or - for stdin")
     for name, text in (
+        ("choose-scan-layout", "give scans the cheapest layout"),
         ("lower-scan", "run the native lowering of tt.scan"),
         ("scan-abi-selftest", "run the extension's ABI self-test"),
     ):
