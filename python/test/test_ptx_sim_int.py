@@ -5,17 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ptx_sim_harness import execute, integers
-
 from triton.tools.ptx_sim import PtxUnsupported
 
 N = 256
-TYPES = {"u16": np.uint16, "s16": np.int16, "u32": np.uint32, "s32": np.int32, "u64": np.uint64,
-         "s64": np.int64}
+TYPES = {
+    "u16": np.uint16,
+    "s16": np.int16,
+    "u32": np.uint32,
+    "s32": np.int32,
+    "u64": np.uint64,
+    "s64": np.int64,
+}
 
 
 def wrap(values, dtype) -> np.ndarray:
     bits = np.dtype(dtype).itemsize * 8
-    return np.array([v % (1 << bits) for v in values], np.uint64).astype(f"u{bits // 8}").view(dtype)
+    unsigned = np.array([v % (1 << bits) for v in values], np.uint64)
+    return unsigned.astype(f"u{bits // 8}").view(dtype)
 
 
 def trunc_div(a: int, b: int) -> int:
@@ -30,8 +36,9 @@ def check(text: str, ty: str, statement, nsrc: int, fix=None, out: str | None = 
         fix(srcs)
     out_type = TYPES[out or ty]
     got = execute(text, srcs, {"d": out_type})["d"]
-    want = wrap((statement(*(int(x) for x in row)) for row in zip(*srcs.values(), strict=True)),
-                out_type)
+    want = wrap(
+        (statement(*(int(x) for x in row)) for row in zip(*srcs.values(), strict=True)), out_type
+    )
     np.testing.assert_array_equal(got, want)
 
 
@@ -40,8 +47,11 @@ def nonzero(srcs):
 
 
 BINARY = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul.lo": lambda a, b: a * b,
-    "min": min, "max": max,
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul.lo": lambda a, b: a * b,
+    "min": min,
+    "max": max,
 }
 
 
@@ -79,7 +89,7 @@ def test_mad_and_sad(ty):
 
 
 def clamp32(v):
-    return max(-2**31, min(2**31 - 1, v))
+    return max(-(2**31), min(2**31 - 1, v))
 
 
 def test_saturating():
@@ -93,6 +103,7 @@ def test_24_bits(ty):
     def low(v):
         v %= 1 << 24
         return v - (1 << 24) if ty == "s32" and v >> 23 else v
+
     check(f"mul24.lo.{ty} %d, %a, %b;", ty, lambda a, b: low(a) * low(b), 2)
     check(f"mul24.hi.{ty} %d, %a, %b;", ty, lambda a, b: low(a) * low(b) >> 16, 2)
     check(f"mad24.lo.{ty} %d, %a, %b, %c;", ty, lambda a, b, c: low(a) * low(b) + c, 3)
@@ -122,11 +133,13 @@ def test_shifts(ty):
     for amount in ("%n", "5"):
         k = [5 if amount == "5" else min(int(v), bits) for v in n]
         got = execute(f"shl.b{bits} %d, %a, {amount};", {"a": a, "n": n}, {"d": TYPES[ty]})["d"]
-        np.testing.assert_array_equal(got, wrap((int(x) << s for x, s in zip(a, k, strict=True)),
-                                                TYPES[ty]))
+        np.testing.assert_array_equal(
+            got, wrap((int(x) << s for x, s in zip(a, k, strict=True)), TYPES[ty])
+        )
         got = execute(f"shr.{ty} %d, %a, {amount};", {"a": a, "n": n}, {"d": TYPES[ty]})["d"]
-        np.testing.assert_array_equal(got, wrap((int(x) >> s for x, s in zip(a, k, strict=True)),
-                                                TYPES[ty]))
+        np.testing.assert_array_equal(
+            got, wrap((int(x) >> s for x, s in zip(a, k, strict=True)), TYPES[ty])
+        )
 
 
 @pytest.mark.parametrize("side", "lr")
@@ -139,6 +152,7 @@ def test_funnel_shift(side, mode):
 
     def small(srcs):
         srcs["c"][:] = np.arange(N) % 70
+
     check(f"shf.{side}.{mode}.b32 %d, %a, %b, %c;", "u32", statement, 3, small)
 
 
@@ -159,15 +173,14 @@ def test_bfe(ty):
     def statement(a, b, c):
         pos, length = b & 255, c & 255
         raw = a % (1 << bits)
-        if ty[0] == "u" or length == 0:
-            sign = 0
-        else:
-            sign = raw >> min(pos + length - 1, bits - 1) & 1
+        signed = ty[0] == "s" and length > 0
+        sign = raw >> min(pos + length - 1, bits - 1) & 1 if signed else 0
         out = 0
         for i in range(bits):
             bit = raw >> (pos + i) & 1 if i < length and pos + i < bits else sign
             out |= bit << i
         return out
+
     got = execute(f"bfe.{ty} %d, %a, %b, %c;", {"a": a, "b": b, "c": c}, {"d": TYPES[ty]})["d"]
     want = wrap((statement(*map(int, r)) for r in zip(a, b, c, strict=True)), TYPES[ty])
     np.testing.assert_array_equal(got, want)
@@ -184,6 +197,7 @@ def test_bfi(bits):
         for i in range(min(length, max(bits - pos, 0))):
             b = b & ~(1 << (pos + i)) | (a >> i & 1) << (pos + i)
         return b
+
     got = execute(f"bfi.b{bits} %d, %a, %b, %c, %e;", {"a": a, "b": b, "c": c, "e": e}, {"d": u})
     want = wrap((statement(*map(int, r)) for r in zip(a, b, c, e, strict=True)), u)
     np.testing.assert_array_equal(got["d"], want)
@@ -197,8 +211,13 @@ def test_counting(bits):
     check(f"brev.b{bits} %d, %a;", ty, lambda a: int(f"{a:0{bits}b}"[::-1], 2), 1)
     check(f"bfind.{ty} %d, %a;", ty, lambda a: a.bit_length() - 1, 1, out="u32")
     check(f"bfind.{s} %d, %a;", s, lambda a: (~a if a < 0 else a).bit_length() - 1, 1, out="u32")
-    check(f"bfind.shiftamt.{ty} %d, %a;", ty, lambda a: bits - a.bit_length() if a else -1, 1,
-          out="u32")
+    check(
+        f"bfind.shiftamt.{ty} %d, %a;",
+        ty,
+        lambda a: bits - a.bit_length() if a else -1,
+        1,
+        out="u32",
+    )
 
 
 def test_prmt_default():
@@ -211,18 +230,28 @@ def test_prmt_default():
                 byte = 255 if byte & 128 else 0
             out |= byte << 8 * k
         return out
+
     check("prmt.b32 %d, %a, %b, %c;", "u32", statement, 3)
 
 
-@pytest.mark.parametrize(("mode", "rows"), [
-    ("f4e", ["3210", "4321", "5432", "6543"]), ("b4e", ["5670", "6701", "7012", "0123"]),
-    ("rc8", ["0000", "1111", "2222", "3333"]), ("ecl", ["3210", "3211", "3222", "3333"]),
-    ("ecr", ["0000", "1110", "2210", "3210"]), ("rc16", ["1010", "3232", "1010", "3232"])])
+@pytest.mark.parametrize(
+    ("mode", "rows"),
+    [
+        ("f4e", ["3210", "4321", "5432", "6543"]),
+        ("b4e", ["5670", "6701", "7012", "0123"]),
+        ("rc8", ["0000", "1111", "2222", "3333"]),
+        ("ecl", ["3210", "3211", "3222", "3333"]),
+        ("ecr", ["0000", "1110", "2210", "3210"]),
+        ("rc16", ["1010", "3232", "1010", "3232"]),
+    ],
+)
 def test_prmt_modes(mode, rows):
     def statement(a, b, c):
         both = b << 32 | a
-        return int.from_bytes(bytes(both >> 8 * int(ch) & 255 for ch in reversed(rows[c & 3])),
-                              "little")
+        return int.from_bytes(
+            bytes(both >> 8 * int(ch) & 255 for ch in reversed(rows[c & 3])), "little"
+        )
+
     check(f"prmt.b32.{mode} %d, %a, %b, %c;", "u32", statement, 3)
 
 
@@ -234,6 +263,7 @@ def test_lop3(lut):
             index = (a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1
             out |= (lut >> index & 1) << i
         return out
+
     check(f"lop3.b32 %d, %a, %b, %c, {lut:#x};", "u32", statement, 3)
 
 
@@ -244,8 +274,9 @@ def test_carry_chain(op):
     body = f"""mov.b64 {{%al, %ah}}, %a; mov.b64 {{%bl, %bh}}, %b;
         {op}.cc.u32 %al, %al, %bl; {op}c.cc.u32 %ah, %ah, %bh; {op}c.u32 %e, 0, 0;
         mov.b64 %d, {{%al, %ah}};"""
-    got = execute(body, {"a": a, "b": b}, {"d": np.uint64, "e": np.uint32},
-                  ".reg .b32 %al, %ah, %bl, %bh;")
+    got = execute(
+        body, {"a": a, "b": b}, {"d": np.uint64, "e": np.uint32}, ".reg .b32 %al, %ah, %bl, %bh;"
+    )
     sign = 1 if op == "add" else -1
     total = [int(x) + sign * int(y) for x, y in zip(a, b, strict=True)]
     np.testing.assert_array_equal(got["d"], wrap(total, np.uint64))
@@ -271,6 +302,7 @@ def test_dp4a(ta, tb):
 
     def statement(a, b, c):
         return c + sum(x * y for x, y in zip(parts(a, ta), parts(b, tb), strict=True))
+
     check(f"dp4a.{ta}.{tb} %d, %a, %b, %c;", "u32", statement, 3)
 
 
@@ -284,8 +316,14 @@ def test_packed_16():
             np.testing.assert_array_equal(got, want.view(np.uint32))
 
 
-COMPARE = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
-           "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
+COMPARE = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
 UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
@@ -294,12 +332,15 @@ def test_setp_selp(ty):
     names = list(COMPARE) + (list(UNSIGNED) if ty[0] == "u" else [])
     for name in names:
         fn = COMPARE[UNSIGNED.get(name, name)]
-        body = (f"setp.{name}.{ty} %p|%q, %a, %b; selp.b32 %x, 1, 0, %p; selp.b32 %y, 2, 0, %q;"
-                "or.b32 %d, %x, %y;")
+        body = (
+            f"setp.{name}.{ty} %p|%q, %a, %b; selp.b32 %x, 1, 0, %p; selp.b32 %y, 2, 0, %q;"
+            "or.b32 %d, %x, %y;"
+        )
         a, b = integers(TYPES[ty], N, 1), integers(TYPES[ty], N, 2)
         b[::3] = a[::3]
-        got = execute(body, {"a": a, "b": b}, {"d": np.uint32},
-                      ".reg .pred %p, %q; .reg .b32 %x, %y;")["d"]
+        got = execute(
+            body, {"a": a, "b": b}, {"d": np.uint32}, ".reg .pred %p, %q; .reg .b32 %x, %y;"
+        )["d"]
         want = [1 if fn(int(x), int(y)) else 2 for x, y in zip(a, b, strict=True)]
         np.testing.assert_array_equal(got, want)
 
@@ -307,20 +348,30 @@ def test_setp_selp(ty):
 @pytest.mark.parametrize("boolop", ["and", "or", "xor"])
 def test_setp_combined(boolop):
     a, b = integers(np.int32, N, 1), integers(np.int32, N, 2)
-    body = (f"setp.gt.s32 %r, %b, 0; setp.lt.{boolop}.s32 %p|%q, %a, %b, !%r;"
-            "selp.b32 %x, 1, 0, %p; selp.b32 %y, 2, 0, %q; or.b32 %d, %x, %y;")
-    got = execute(body, {"a": a, "b": b}, {"d": np.uint32},
-                  ".reg .pred %p, %q, %r; .reg .b32 %x, %y;")["d"]
-    fn = {"and": lambda x, y: x and y, "or": lambda x, y: x or y, "xor": lambda x, y: x != y}[boolop]
-    want = [int(fn(x < y, not y > 0)) + 2 * int(fn(not x < y, not y > 0))
-            for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    body = (
+        f"setp.gt.s32 %r, %b, 0; setp.lt.{boolop}.s32 %p|%q, %a, %b, !%r;"
+        "selp.b32 %x, 1, 0, %p; selp.b32 %y, 2, 0, %q; or.b32 %d, %x, %y;"
+    )
+    got = execute(
+        body, {"a": a, "b": b}, {"d": np.uint32}, ".reg .pred %p, %q, %r; .reg .b32 %x, %y;"
+    )["d"]
+    fn = {"and": lambda x, y: x and y, "or": lambda x, y: x or y, "xor": lambda x, y: x != y}[
+        boolop
+    ]
+    want = [
+        int(fn(x < y, not y > 0)) + 2 * int(fn(not x < y, not y > 0))
+        for x, y in zip(a.tolist(), b.tolist(), strict=True)
+    ]
     np.testing.assert_array_equal(got, want)
 
 
 def test_set_and_slct():
     a, b = integers(np.int32, N, 1), integers(np.int32, N, 2)
-    got = execute("set.le.u32.s32 %d, %a, %b; slct.u32.s32 %e, %a, %b, %b;", {"a": a, "b": b},
-                  {"d": np.uint32, "e": np.int32})
+    got = execute(
+        "set.le.u32.s32 %d, %a, %b; slct.u32.s32 %e, %a, %b, %b;",
+        {"a": a, "b": b},
+        {"d": np.uint32, "e": np.int32},
+    )
     np.testing.assert_array_equal(got["d"], np.where(a <= b, 0xFFFFFFFF, 0))
     np.testing.assert_array_equal(got["e"], np.where(b >= 0, a, b))
 
@@ -330,14 +381,20 @@ def test_vector_moves():
     body = """mov.b64 {%l, %h}, %a; mov.b32 {%s0, %s1}, %h; mov.b32 {_, %s2}, %l;
         mov.b32 %x, {%s2, %s0}; mov.b64 {%t0, %t1, %t2, %t3}, %a; mov.b64 %d, {%t3, %t2, %t1, %t0};
         mov.b64 %e, {%x, %l}; mov.b32 %f, %h;"""
-    got = execute(body, {"a": a}, {"d": np.uint64, "e": np.uint64, "f": np.uint32},
-                  ".reg .b32 %l, %h, %x; .reg .b16 %s0, %s1, %s2, %t0, %t1, %t2, %t3;")
+    got = execute(
+        body,
+        {"a": a},
+        {"d": np.uint64, "e": np.uint64, "f": np.uint32},
+        ".reg .b32 %l, %h, %x; .reg .b16 %s0, %s1, %s2, %t0, %t1, %t2, %t3;",
+    )
     v = [int(x) for x in a]
     part = [[x >> 16 * k & 0xFFFF for k in range(4)] for x in v]
-    np.testing.assert_array_equal(got["d"], [p[3] | p[2] << 16 | p[1] << 32 | p[0] << 48
-                                             for p in part])
-    np.testing.assert_array_equal(got["e"], [p[1] | p[2] << 16 | (x & 0xFFFFFFFF) << 32
-                                             for p, x in zip(part, v, strict=True)])
+    np.testing.assert_array_equal(
+        got["d"], [p[3] | p[2] << 16 | p[1] << 32 | p[0] << 48 for p in part]
+    )
+    np.testing.assert_array_equal(
+        got["e"], [p[1] | p[2] << 16 | (x & 0xFFFFFFFF) << 32 for p, x in zip(part, v, strict=True)]
+    )
     np.testing.assert_array_equal(got["f"], [x >> 32 for x in v])
 
 
@@ -363,16 +420,20 @@ def test_cvt_integers(dt, st, sat):
 def test_narrow_types_extend_in_wide_registers():
     """PTX: the destination register may be wider; signed values extend their sign."""
     a = integers(np.uint16, N, 1)
-    got = execute("cvt.s8.u16 %d, %a; cvt.u8.u16 %e, %a;", {"a": a},
-                  {"d": np.int32, "e": np.uint32})
+    got = execute(
+        "cvt.s8.u16 %d, %a; cvt.u8.u16 %e, %a;", {"a": a}, {"d": np.int32, "e": np.uint32}
+    )
     np.testing.assert_array_equal(got["d"], a.astype(np.uint8).view(np.int8).astype(np.int32))
     np.testing.assert_array_equal(got["e"], a & 255)
 
 
 def test_cvt_pack():
     a, b, c = (integers(np.int32, N, k) for k in range(3))
-    got = execute("cvt.pack.sat.s8.s32.b32 %d, %a, %b, %c; cvt.pack.sat.u16.s32 %e, %a, %b;",
-                  {"a": a, "b": b, "c": c}, {"d": np.uint32, "e": np.uint32})
+    got = execute(
+        "cvt.pack.sat.s8.s32.b32 %d, %a, %b, %c; cvt.pack.sat.u16.s32 %e, %a, %b;",
+        {"a": a, "b": b, "c": c},
+        {"d": np.uint32, "e": np.uint32},
+    )
     x, y = (np.clip(v, -128, 127).astype(np.uint32) & 255 for v in (a, b))
     np.testing.assert_array_equal(got["d"], c.view(np.uint32) << 16 | x << 8 | y)
     x, y = (np.clip(v, 0, 65535).astype(np.uint32) for v in (a, b))
@@ -382,10 +443,16 @@ def test_cvt_pack():
 def test_bmsk():
     a = (np.arange(N) % 40).astype(np.uint32)
     b = (np.arange(N) * 7 % 45).astype(np.uint32)
-    got = execute("bmsk.clamp.b32 %d, %a, %b; bmsk.wrap.b32 %e, %a, %b;", {"a": a, "b": b},
-                  {"d": np.uint32, "e": np.uint32})
+    got = execute(
+        "bmsk.clamp.b32 %d, %a, %b; bmsk.wrap.b32 %e, %a, %b;",
+        {"a": a, "b": b},
+        {"d": np.uint32, "e": np.uint32},
+    )
     low = 2**32 - 1
-    np.testing.assert_array_equal(got["d"], [((1 << min(int(y), 32)) - 1 << min(int(x), 32)) & low
-                                             for x, y in zip(a, b, strict=True)])
-    np.testing.assert_array_equal(got["e"], [((1 << int(y) % 32) - 1 << int(x) % 32) & low
-                                             for x, y in zip(a, b, strict=True)])
+    np.testing.assert_array_equal(
+        got["d"],
+        [((1 << min(int(y), 32)) - 1 << min(int(x), 32)) & low for x, y in zip(a, b, strict=True)],
+    )
+    np.testing.assert_array_equal(
+        got["e"], [((1 << int(y) % 32) - 1 << int(x) % 32) & low for x, y in zip(a, b, strict=True)]
+    )

@@ -56,21 +56,26 @@ def _cp(dec, ins):
             return
         dst, src = (np.broadcast_to(g(S.regs), (S.threads,))[sel] for g in (gdst, gsrc))
         data = np.zeros((sel.size, size), np.uint8)
-        count = np.full(sel.size, size) if gcount is None else \
-            np.broadcast_to(gcount(S.regs), (S.threads,))[sel].astype(np.int64)
+        count = (
+            np.full(sel.size, size)
+            if gcount is None
+            else np.broadcast_to(gcount(S.regs), (S.threads,))[sel].astype(np.int64)
+        )
         if (count > size).any():
-            S.fail(PtxSyncError, f"cp.async src-size above {size}", sel,
-                   int(np.argmax(count > size)))
+            S.fail(
+                PtxSyncError, f"cp.async src-size above {size}", sel, int(np.argmax(count > size))
+            )
         full = np.flatnonzero(count == size)
         if full.size:
             raw = mm.read(S, "global", src[full], size, sel[full])
             data[full] = np.ascontiguousarray(raw).view(np.uint8).reshape(-1, size)
         for t in np.flatnonzero((count > 0) & (count < size)):
             for b in range(int(count[t])):
-                data[t, b] = mm.read(S, "global", src[t:t + 1] + b, 1, sel[t:t + 1])[0]
+                data[t, b] = mm.read(S, "global", src[t : t + 1] + b, 1, sel[t : t + 1])[0]
         flat = S.shared.flat(S, dst, size, sel, False)
         S.shared.start_copy(S, flat, size, sel)
         S.async_copies.append((sel, S.async_groups[sel].copy(), dst, size, data))
+
     return Exec(MEM, run, (), "async_copy")
 
 
@@ -85,8 +90,7 @@ def _wait(S, mask, pending):
     """Data of all but the newest `pending` committed groups arrives (None: of everything)."""
     left = []
     for sel, group, dst, size, data in S.async_copies:
-        done = np.ones(sel.size, bool) if pending is None else \
-            group < S.async_groups[sel] - pending
+        done = np.ones(sel.size, bool) if pending is None else group < S.async_groups[sel] - pending
         if mask is not None:
             done &= mask[sel]
         if done.any():
@@ -115,8 +119,19 @@ def _object(S, sel, addr, create=None):
 @instruction("mbarrier")
 def _mbarrier(dec, ins):
     mods = Mods(ins)
-    op = mods.one(("init", "inval", "arrive", "test_wait", "try_wait", "expect_tx",
-                   "arrive_drop", "complete_tx", "pending_count"))
+    op = mods.one(
+        (
+            "init",
+            "inval",
+            "arrive",
+            "test_wait",
+            "try_wait",
+            "expect_tx",
+            "arrive_drop",
+            "complete_tx",
+            "pending_count",
+        )
+    )
     if op in (None, "expect_tx", "arrive_drop", "complete_tx", "pending_count"):
         raise unsupported(ins, "unknown form")
     if not mods.flag("b64"):
@@ -126,8 +141,13 @@ def _mbarrier(dec, ins):
     mods.one(("cta", "cluster"))
     if space is None:
         raise unsupported(ins, "generic mbarrier address")
-    return {"init": _init, "inval": _inval, "arrive": _arrive, "test_wait": _try_wait,
-            "try_wait": _try_wait}[op](dec, ins, mods)
+    return {
+        "init": _init,
+        "inval": _inval,
+        "arrive": _arrive,
+        "test_wait": _try_wait,
+        "try_wait": _try_wait,
+    }[op](dec, ins, mods)
 
 
 def _selected(S, mask, ga):
@@ -154,14 +174,20 @@ def _init(dec, ins, mods):
         for t, at in _object(S, sel, addr):
             if at in S.mbarriers:
                 S.fail(PtxSyncError, "mbarrier.init of a live mbarrier", None, t)
-            S.mbarriers[at] = {"need": int(count[t]), "left": int(count[t]), "phase": 0,
-                               "clock": np.zeros(S.domain_warps, np.int32), "done": None}
+            S.mbarriers[at] = {
+                "need": int(count[t]),
+                "left": int(count[t]),
+                "phase": 0,
+                "clock": np.zeros(S.domain_warps, np.int32),
+                "done": None,
+            }
+
     return Exec(MEM, run, (), "mbarrier")
 
 
 def _inval(dec, ins, mods):
     mods.done()
-    a, = dec.expect(ins, 1)
+    (a,) = dec.expect(ins, 1)
     ga, _, _ = dec.address(ins, a, 8)
 
     def run(S, mask):
@@ -169,6 +195,7 @@ def _inval(dec, ins, mods):
         for t, at in _object(S, sel, addr):
             _get(S, t, at)
             del S.mbarriers[at]
+
     return Exec(MEM, run, (), "mbarrier")
 
 
@@ -200,6 +227,7 @@ def _arrive(dec, ins, mods):
             S.tick(np.array(sorted(warps)))
         if i >= 0:
             S.put_selected(i, put, sel, token)
+
     return Exec(MEM, run, (i,) if i >= 0 else (), "mbarrier")
 
 
@@ -223,4 +251,5 @@ def _try_wait(dec, ins, mods):
             if ok[t] and bar["done"] is not None:
                 S.vc[t // 32] = np.maximum(S.vc[t // 32], bar["done"])
         S.merge(j, putp, ok, mask)
+
     return Exec(MEM, run, (j,), "mbarrier")

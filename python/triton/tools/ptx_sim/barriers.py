@@ -35,7 +35,7 @@ def _ready_warps(S, pc, mask):
 
 def _lanes(S, warp, here):
     out = np.zeros(S.threads, bool)
-    out[warp * 32:warp * 32 + 32] = here[warp * 32:warp * 32 + 32]
+    out[warp * 32 : warp * 32 + 32] = here[warp * 32 : warp * 32 + 32]
     return out
 
 
@@ -57,12 +57,23 @@ def arrive_at(S, pc, mask, number, want, arrive, aligned, finish=None):
         if need % 32 or need == 0:
             S.fail(PtxSyncError, f"thread count {need} is not a multiple of 32", None, t)
         key = (int(S.cta[t]), num)
-        bar = S.pending_barriers.setdefault(key, {
-            "need": need, "count": 0, "clock": np.zeros(S.domain_warps, np.int32), "waits": [],
-            "pc": pc})
+        bar = S.pending_barriers.setdefault(
+            key,
+            {
+                "need": need,
+                "count": 0,
+                "clock": np.zeros(S.domain_warps, np.int32),
+                "waits": [],
+                "pc": pc,
+            },
+        )
         if bar["need"] != need:
-            S.fail(PtxSyncError, f"barrier {num}: {need} threads here, {bar['need']} at "
-                   f"{S.where(bar['pc'])}", None, t)
+            S.fail(
+                PtxSyncError,
+                f"barrier {num}: {need} threads here, {bar['need']} at {S.where(bar['pc'])}",
+                None,
+                t,
+            )
         bar["count"] += 32
         bar["clock"] = np.maximum(bar["clock"], S.vc[warp])
         S.tick(warp)
@@ -99,8 +110,12 @@ def cluster_arrive(S, pc, mask, relaxed):
         return None
     late = ready & (S.cluster_arrived != S.cluster_waited)
     if late.any():
-        S.fail(PtxSyncError, "second barrier.cluster.arrive without a wait", None,
-               int(np.flatnonzero(late)[0]) * 32)
+        S.fail(
+            PtxSyncError,
+            "second barrier.cluster.arrive without a wait",
+            None,
+            int(np.flatnonzero(late)[0]) * 32,
+        )
     S.cluster_arrived[ready] += 1
     if not relaxed:
         warps = np.flatnonzero(ready)
@@ -140,8 +155,12 @@ def cluster_wait(S, pc, mask):
     here, ready = _ready_warps(S, pc, mask)
     early = ready & (S.cluster_arrived <= S.cluster_waited)
     if early.any():
-        S.fail(PtxSyncError, "barrier.cluster.wait without an arrive", None,
-               int(np.flatnonzero(early)[0]) * 32)
+        S.fail(
+            PtxSyncError,
+            "barrier.cluster.wait without an arrive",
+            None,
+            int(np.flatnonzero(early)[0]) * 32,
+        )
     for warp in np.flatnonzero(ready):
         lanes = _lanes(S, warp, here)
         S.state[lanes] = BLOCKED

@@ -17,7 +17,7 @@ def _bra(dec, ins):
     mods = Mods(ins)
     mods.flag("uni")
     mods.done()
-    name, = dec.expect(ins, 1)
+    (name,) = dec.expect(ins, 1)
     target = ins.scope.label(name)
     if target is None:
         raise unsupported(ins, f"unknown label {name}")
@@ -48,6 +48,7 @@ def _bra(dec, ins):
             return target
         S.pcs[:] = np.where(taken, target, pc + 1)
         return None
+
     return Exec(CONTROL, run, (), "branch", owns_pred=True)
 
 
@@ -80,6 +81,7 @@ def _ret(dec, ins):
             return first
         S.pcs[here] = back[here]
         return None
+
     return Exec(CONTROL, run, (), "branch")
 
 
@@ -119,8 +121,9 @@ def _call(dec, ins):
             raise unsupported(ins, f"unknown function '{name}'")
         return Exec(MEM, lambda S, mask: handler(S, mask, args, rets), (), "call")
     if len(fn.params) != len(args) or len(fn.rets) != len(rets):
-        raise unsupported(ins, f"{name} takes {len(fn.params)} arguments and returns "
-                          f"{len(fn.rets)}")
+        raise unsupported(
+            ins, f"{name} takes {len(fn.params)} arguments and returns {len(fn.rets)}"
+        )
     start, results = fn.start, list(zip(rets, fn.rets, strict=True))
 
     def run(S, pc, mask):
@@ -136,6 +139,7 @@ def _call(dec, ins):
         back[here] = pc + 1
         S.results[pc + 1] = results
         return start
+
     return Exec(CONTROL, run, (), "call")
 
 
@@ -149,7 +153,7 @@ def _bar(dec, ins):
         if not mods.flag("sync"):
             raise unsupported(ins, "unknown form")
         mods.done()
-        member, = dec.expect(ins, 1)
+        (member,) = dec.expect(ins, 1)
         return synchronised(dec, ins, member, lambda S, mask: None, (), "warp_barrier")
     mods.flag("cta")
     op = mods.one(("sync", "arrive", "red"))
@@ -169,11 +173,17 @@ def _barrier_closure(arrive, number, count, aligned):
     def run(S, pc, mask):
         num = number(S.regs)
         want = None if count is None else count(S.regs)
-        if mask is None and not arrive and num.size == 1 and not S.pending_barriers and \
-                (want is None or want.size == 1 and int(want[0]) == S.cta_threads):
+        if (
+            mask is None
+            and not arrive
+            and num.size == 1
+            and not S.pending_barriers
+            and (want is None or (want.size == 1 and int(want[0]) == S.cta_threads))
+        ):
             barriers.join_ctas(S)
             return pc + 1
         return barriers.arrive_at(S, pc, mask, num, want, arrive, aligned)
+
     return run
 
 
@@ -196,14 +206,19 @@ def _bar_red(dec, ins, mods):
         # all threads of the CTA take part, so the values are known when all have arrived
         def finish(threads):
             v = np.broadcast_to(gp(S.regs), (S.threads,)).reshape(S.nctas, -1)
-            out = {"popc": lambda: v.sum(axis=1).astype(np.uint32), "and": lambda: v.all(axis=1),
-                   "or": lambda: v.any(axis=1)}[op]()
+            out = {
+                "popc": lambda: v.sum(axis=1).astype(np.uint32),
+                "and": lambda: v.all(axis=1),
+                "or": lambda: v.any(axis=1),
+            }[op]()
             S.merge(i, put, np.repeat(out, S.cta_threads), threads)
+
         if mask is None and not S.pending_barriers:
             finish(None)
             barriers.join_ctas(S)
             return pc + 1
         return barriers.arrive_at(S, pc, mask, number(S.regs), None, False, True, finish)
+
     return Exec(CONTROL, run, (i,), "barrier")
 
 
@@ -217,18 +232,41 @@ def _cluster_barrier(dec, ins, mods):
         raise unsupported(ins, "unknown form")
     relaxed = "relaxed" in ins.mods
     if op == "arrive":
-        return Exec(CONTROL, lambda S, pc, mask: barriers.cluster_arrive(S, pc, mask, relaxed), (),
-                    "cluster_barrier")
+        return Exec(
+            CONTROL,
+            lambda S, pc, mask: barriers.cluster_arrive(S, pc, mask, relaxed),
+            (),
+            "cluster_barrier",
+        )
     return Exec(CONTROL, lambda S, pc, mask: barriers.cluster_wait(S, pc, mask), (), "cluster_wait")
 
 
 @instruction("membar", "fence")
 def _fence(dec, ins):
     """Orders memory, which this simulator always does: counted, no other effect."""
-    known = {"cta", "gl", "sys", "gpu", "cluster", "sc", "acq_rel", "acquire", "release", "proxy",
-             "async", "async::generic", "alias", "async.shared::cta", "shared::cta", "global",
-             "shared::cluster", "mbarrier_init", "sync_restrict::shared::cta",
-             "sync_restrict::shared::cluster", "async.global"}
+    known = {
+        "cta",
+        "gl",
+        "sys",
+        "gpu",
+        "cluster",
+        "sc",
+        "acq_rel",
+        "acquire",
+        "release",
+        "proxy",
+        "async",
+        "async::generic",
+        "alias",
+        "async.shared::cta",
+        "shared::cta",
+        "global",
+        "shared::cluster",
+        "mbarrier_init",
+        "sync_restrict::shared::cta",
+        "sync_restrict::shared::cluster",
+        "async.global",
+    }
     left = [m for m in ins.mods if m not in known]
     if left or ins.operands:
         raise unsupported(ins, "unknown modifier ." + " .".join(left))
@@ -258,6 +296,8 @@ def _nanosleep(dec, ins):
 def _trap(dec, ins):
     def run(S, mask):
         if mask is None or mask.any():
-            S.fail(PtxSimError, f"{ins.op} executed", None,
-                   0 if mask is None else int(np.argmax(mask)))
+            S.fail(
+                PtxSimError, f"{ins.op} executed", None, 0 if mask is None else int(np.argmax(mask))
+            )
+
     return Exec(MEM, run, (), "trap")

@@ -10,8 +10,13 @@ from .float_ops import bits_of, flush, getter
 
 _FLOAT = ("f16", "bf16", "f32", "f64", "tf32")
 _FP8 = {"e4m3x2": "e4m3", "e5m2x2": "e5m2"}
-_TYPES = (*(t for t in DTYPES if t not in ("pred",) and t[0] != "b"), "bf16", "bf16x2", "tf32",
-          *_FP8)
+_TYPES = (
+    *(t for t in DTYPES if t not in ("pred",) and t[0] != "b"),
+    "bf16",
+    "bf16x2",
+    "tf32",
+    *_FP8,
+)
 _INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
@@ -53,6 +58,7 @@ def _float_int(dec, ins, mods, dt, st):
     def run(R):
         x = ga(R).astype(np.float64)
         put(R, np.where(np.isnan(x), nan, _to_int(fn(x), dt)))
+
     return alu(run, i, opclass="cvt")
 
 
@@ -75,12 +81,19 @@ def _int_float(dec, ins, mods, dt, st):
                 x = v.astype(np.float64)
             else:
                 half = v.dtype.type(1 << 32)
-                x = rd.exact_f64("add", ((v // half).astype(np.float64) * 2.0**32,
-                                         (v - v // half * half).astype(np.float64)), mode)
+                x = rd.exact_f64(
+                    "add",
+                    (
+                        (v // half).astype(np.float64) * 2.0**32,
+                        (v - v // half * half).astype(np.float64),
+                    ),
+                    mode,
+                )
             put(R, x)
             return
         x = _int_to_float64_odd(v)
         put(R, rd.narrow_f32(x, mode) if dt == "f32" else bits_of(x, dt, mode))
+
     return alu(run, i, opclass="cvt")
 
 
@@ -107,7 +120,7 @@ def _float_float(dec, ins, mods, dt, st):
     if dt == "tf32":
         if st != "f32" or mode not in ("rn", "rz", "rna"):
             raise unsupported(ins, "unknown form")
-    elif mode == "rna" or satfinite and dt not in ("bf16", "f16"):
+    elif mode == "rna" or (satfinite and dt not in ("bf16", "f16")):
         raise unsupported(ins, "unknown form")
     prec = {"f64": 4, "f32": 3, "tf32": 2, "f16": 1, "bf16": 1}
     if mode is None and (prec[dt] < prec[st] or {dt, st} == {"f16", "bf16"}):
@@ -129,6 +142,7 @@ def _float_float(dec, ins, mods, dt, st):
             top = rd.FORMATS[dt][2]
             x = np.where(np.isnan(x), x, np.clip(x, -top, top))
         put(R, narrow(x, dt, rounding, ftz))
+
     return alu(run, i, opclass="cvt")
 
 
@@ -152,7 +166,7 @@ def _packed_from_f32(dec, ins, mods, dt):
     relu, satfinite = mods.flag("relu"), mods.flag("satfinite")
     mods.done()
     d, a, b = dec.expect(ins, 3)
-    if mode is None or dt in _FP8 and (mode != "rn" or not satfinite):
+    if mode is None or (dt in _FP8 and (mode != "rn" or not satfinite)):
         raise unsupported(ins, "unknown form")
     ga, gb = getter(dec, ins, a, "f32"), getter(dec, ins, b, "f32")
     i, put = dec.dst(ins, d, "b16" if dt in _FP8 else "b32")
@@ -172,6 +186,7 @@ def _packed_from_f32(dec, ins, mods, dt):
         lo, hi = np.broadcast_arrays(half(gb(R)), half(ga(R)))
         both = np.ascontiguousarray(np.stack([lo, hi], axis=1))
         put(R, both.view(np.uint16 if dt in _FP8 else np.uint32).reshape(-1))
+
     return alu(run, i, opclass="cvt")
 
 
@@ -180,7 +195,7 @@ def _fp8(dec, ins, mods, dt, st):
     mode, relu, satfinite = mods.one(("rn",)), mods.flag("relu"), mods.flag("satfinite")
     mods.done()
     d, a = dec.expect(ins, 2)
-    if mode is None or {dt, st} & {"f16x2"} == set() or dt in _FP8 and not satfinite:
+    if mode is None or {dt, st} & {"f16x2"} == set() or (dt in _FP8 and not satfinite):
         raise unsupported(ins, "unknown form")
     if dt in _FP8:
         ga = getter(dec, ins, a, "f16x2")
@@ -190,6 +205,7 @@ def _fp8(dec, ins, mods, dt, st):
             x = ga(R)
             x = np.where(np.isnan(x) | (x > 0), x, 0.0) if relu else x
             put(R, np.ascontiguousarray(rd.to_fp8_bits(x, _FP8[dt])).view(np.uint16).reshape(-1))
+
         return alu(run, i, opclass="cvt")
     raw = dec.src(ins, a, "b16")
     i, put = dec.dst(ins, d, "b32")
@@ -199,6 +215,7 @@ def _fp8(dec, ins, mods, dt, st):
         x = rd.fp8_to_f64(b, _FP8[st])
         x = np.where(np.isnan(x) | (x > 0), x, 0.0) if relu else x
         put(R, np.ascontiguousarray(bits_of(x, "f16")).view(np.uint32).reshape(-1))
+
     return alu(run, i, opclass="cvt")
 
 
@@ -235,8 +252,12 @@ def _pack(dec, ins):
     three = mods.flag("b32")
     names = list(mods.rest)
     mods.rest.clear()
-    if len(names) != 2 or names[1] != "s32" or names[0] not in ("s8", "u8", "s16", "u16") \
-            or three != (BITS[names[0]] == 8):
+    if (
+        len(names) != 2
+        or names[1] != "s32"
+        or names[0] not in ("s8", "u8", "s16", "u16")
+        or three != (BITS[names[0]] == 8)
+    ):
         raise unsupported(ins, "unknown types")
     ops = dec.expect(ins, 4 if three else 3)
     i, put = dec.dst(ins, ops[0], "b32")
@@ -244,10 +265,13 @@ def _pack(dec, ins):
     info, width = np.iinfo(DTYPES[names[0]]), BITS[names[0]]
 
     def run(R):
-        a, b = (np.clip(g(R), info.min, info.max).astype(np.int64) & ((1 << width) - 1)
-                for g in gets[:2])
+        a, b = (
+            np.clip(g(R), info.min, info.max).astype(np.int64) & ((1 << width) - 1)
+            for g in gets[:2]
+        )
         v = (a << width) | b
         if three:
             v = v | (gets[2](R).astype(np.int64) & 0xFFFF) << 16
         put(R, (v & 0xFFFFFFFF).astype(np.uint32))
+
     return alu(run, i, opclass="cvt")

@@ -23,18 +23,26 @@ DTYPES = {"pred": np.bool_}
 for _w in (8, 16, 32, 64):
     DTYPES[f"b{_w}"] = DTYPES[f"u{_w}"] = UINT[_w]
     DTYPES[f"s{_w}"] = getattr(np, f"int{_w}")
-DTYPES.update(f16=np.float16, f32=np.float32, f64=np.float64, bf16=np.uint16,
-              f16x2=np.uint32, bf16x2=np.uint32, f32x2=np.uint64)
+DTYPES.update(
+    f16=np.float16,
+    f32=np.float32,
+    f64=np.float64,
+    bf16=np.uint16,
+    f16x2=np.uint32,
+    bf16x2=np.uint32,
+    f32x2=np.uint64,
+)
 BITS = {k: np.dtype(v).itemsize * 8 for k, v in DTYPES.items()} | {"pred": 1}
 
-SPECIAL = re.compile(r"%(tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|"
-                     r"cluster_nctaid)\.[xyz]|%(laneid|warpid|nwarpid|smid|nsmid|gridid|clock|"
-                     r"clock_hi|clock64|globaltimer|globaltimer_lo|globaltimer_hi|"
-                     r"cluster_ctarank|cluster_nctarank|is_explicit_cluster|lanemask_eq|"
-                     r"lanemask_le|lanemask_lt|lanemask_ge|lanemask_gt|dynamic_smem_size|"
-                     r"total_smem_size)")
-CLOCKS = {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo",
-          "%globaltimer_hi"}
+SPECIAL = re.compile(
+    r"%(tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|"
+    r"cluster_nctaid)\.[xyz]|%(laneid|warpid|nwarpid|smid|nsmid|gridid|clock|"
+    r"clock_hi|clock64|globaltimer|globaltimer_lo|globaltimer_hi|"
+    r"cluster_ctarank|cluster_nctarank|is_explicit_cluster|lanemask_eq|"
+    r"lanemask_le|lanemask_lt|lanemask_ge|lanemask_gt|dynamic_smem_size|"
+    r"total_smem_size)"
+)
+CLOCKS = {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 
 REGISTRY = {}
 
@@ -57,6 +65,7 @@ def instruction(*names):
         for name in names:
             REGISTRY[name] = fn
         return fn
+
     return register
 
 
@@ -82,7 +91,7 @@ class Mods:
 
     def type(self) -> str:
         """The last modifier as a type."""
-        if not self.rest or self.rest[-1] not in DTYPES and self.rest[-1] != "b128":
+        if not self.rest or (self.rest[-1] not in DTYPES and self.rest[-1] != "b128"):
             raise unsupported(self.ins, "no known type")
         return self.rest.pop()
 
@@ -188,7 +197,7 @@ class Decoder:
             const = np.array([text not in ("0", "false")])
             return lambda R: const
         else:
-            neg = text[0] == "!" or text[0] == "-" and len(text) > 1 and text[1] == "%"
+            neg = text[0] == "!" or (text[0] == "-" and len(text) > 1 and text[1] == "%")
             value = None if neg else self.const_bits(ins, text, ty)
             if value is None:
                 if text[0] == "!" and ty == "pred":
@@ -212,9 +221,11 @@ class Decoder:
         if reg.width == width:
             unsigned = UINT[width]
             if width == 1:
+
                 def put(R, v):
                     R[i] = v
             else:
+
                 def put(R, v):
                     R[i] = v.view(unsigned)
         elif reg.width > width and reg.width <= 64 and width > 1:
@@ -267,8 +278,11 @@ class Decoder:
                     return (lambda R: R[i].view(np.int64) + offset), None, offset
                 return (lambda R: R[i].view(np.int64)), None, offset
             if found.width == 32:
-                return (lambda R: (R[i] + np.uint32(offset & 0xFFFFFFFF)).astype(np.int64)), \
-                    None, offset
+                return (
+                    (lambda R: (R[i] + np.uint32(offset & 0xFFFFFFFF)).astype(np.int64)),
+                    None,
+                    offset,
+                )
         elif _INT.match(base):
             const = np.array([int(base, 0) + offset], np.int64)
             return (lambda R: const), None, offset
@@ -301,6 +315,7 @@ def _clock(name, dtype):
     def get(R):
         _ticks[0] += 1
         return (np.array([_ticks[0]], np.uint64) >> shift).astype(dtype)
+
     return get
 
 

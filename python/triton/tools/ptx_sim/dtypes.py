@@ -8,9 +8,20 @@ import numpy as np
 
 from . import rounding as rd
 
-_NAMES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "bool": "i1", "int8": "i8",
-          "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
-          "uint32": "u32", "uint64": "u64"}
+_NAMES = {
+    "float16": "fp16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "bool": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+}
 _BYTES = {"bf16": 2, "fp8e4nv": 1, "fp8e5": 1}
 
 

@@ -11,10 +11,18 @@ import numpy as np
 
 from . import rounding as rd
 from .decode import DTYPES, UINT, Mods, alu, instruction, unsupported
-from .int_ops import (add_sub_int, add_sub_x2, div_int, emit, mad_int, mul_int, rem_int)
+from .int_ops import add_sub_int, add_sub_x2, div_int, emit, mad_int, mul_int, rem_int
 
-FLOATS = {"f16": 16, "bf16": 16, "f16x2": 16, "bf16x2": 16, "f32": 32, "f32x2": 32, "f64": 64,
-          "tf32": 32}
+FLOATS = {
+    "f16": 16,
+    "bf16": 16,
+    "f16x2": 16,
+    "bf16x2": 16,
+    "f32": 32,
+    "f32x2": 32,
+    "f64": 64,
+    "tf32": 32,
+}
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 _NAN32, _NAN16 = np.uint32(0x7FFFFFFF), np.uint16(0x7FFF)
 _rem = rem_int
@@ -23,8 +31,9 @@ _rem = rem_int
 def flush(x):
     """float32: subnormals to zero of the same sign."""
     bits = x.view(np.uint32)
-    return np.where(bits & np.uint32(0x7F800000), bits, bits & np.uint32(0x80000000)) \
-        .view(np.float32)
+    return np.where(bits & np.uint32(0x7F800000), bits, bits & np.uint32(0x80000000)).view(
+        np.float32
+    )
 
 
 def _flush16(x):
@@ -44,6 +53,7 @@ def getter(dec, ins, text, ty, ftz=False):
         def get(R):
             v = np.ascontiguousarray(raw(R)).view(np.float32).reshape(-1, 2)
             return flush(v) if ftz else v
+
         return get
 
     def get(R):
@@ -54,6 +64,7 @@ def getter(dec, ins, text, ty, ftz=False):
             return rd.bf16_to_f32(v).astype(np.float64)
         v = v.view(np.float16).astype(np.float64)
         return _flush16(v) if ftz else v
+
     return get
 
 
@@ -89,6 +100,7 @@ def putter(dec, ins, text, ty, mode="rn", ftz=False, sat=False, relu=False):
         if pair:
             bits = np.ascontiguousarray(bits).view(wide).reshape(-1)
         put(R, bits)
+
     return i, finish
 
 
@@ -102,11 +114,13 @@ def _arith(base, op, mode):
                 return lambda a, b: rd.exact_f64("add", (a, -b), mode)
             return lambda a, b: rd.exact_f64(op, (a, b), mode)
     elif op == "fma":
+
         def fused(a, b, c):
             x, neg = rd.fma_odd(a.astype(np.float64), b.astype(np.float64), c.astype(np.float64))
             if mode == "rm":
                 x = rd.round_down_zero(x, neg)
             return rd.narrow_f32(x, mode) if base == "f32" else x
+
         return fused
     elif base == "f32" and mode != "rn":
         if op == "mul":
@@ -116,11 +130,11 @@ def _arith(base, op, mode):
             b = -b if op == "sub" else b
             x, neg = rd.add_odd(a.astype(np.float64), b.astype(np.float64))
             return rd.narrow_f32(rd.round_down_zero(x, neg) if mode == "rm" else x, mode)
+
         return directed
-    if base == "bf16":
+    if base == "bf16" and op in ("add", "sub"):
         # float64 may round a sum of far apart terms: keep it odd, bf16 then rounds it once
-        if op in ("add", "sub"):
-            return lambda a, b: rd.add_odd(a, b if op == "add" else -b)[0]
+        return lambda a, b: rd.add_odd(a, b if op == "add" else -b)[0]
     return {"add": np.add, "sub": np.subtract, "mul": np.multiply}[op]
 
 
@@ -130,6 +144,7 @@ _TINY = np.float32(2.0**-126)
 def _flush_before_the_limit(fn, op, mode):
     """mul.ftz and fma.ftz: GPUs decide about subnormals with the exponent unbounded, so a
     result that only rounds up to the smallest normal number is flushed too (seen on H200)."""
+
     def run(*v):
         y = fn(*v)
         edge = np.abs(y) == _TINY
@@ -139,6 +154,7 @@ def _flush_before_the_limit(fn, op, mode):
             small = np.abs(rd.narrow_f32(exact * 2.0**64, mode)) < np.float32(2.0**-62)
             y = np.where(edge & small, np.copysign(np.float32(0), y), y)
         return y
+
     return run
 
 
@@ -148,8 +164,11 @@ def _float(dec, ins, mods, ty, op, nsrc):
     ftz, sat, relu = mods.flag("ftz"), mods.flag("sat"), mods.flag("relu")
     if base in ("f16", "bf16") and mode != "rn":
         raise unsupported(ins, f"unknown modifier .{mode}")
-    if ftz and base in ("bf16", "f64") or sat and base in ("bf16", "f64") \
-            or relu and (op != "fma" or base in ("f32", "f64")):
+    if (
+        (ftz and base in ("bf16", "f64"))
+        or (sat and base in ("bf16", "f64"))
+        or (relu and (op != "fma" or base in ("f32", "f64")))
+    ):
         raise unsupported(ins, "this modifier does not exist for the type")
     mods.done()
     ops = dec.expect(ins, nsrc + 1)
@@ -217,7 +236,7 @@ def _div(dec, ins):
     mode = mods.one((*ROUNDINGS, "approx", "full"))
     ftz = mods.flag("ftz")
     mods.done()
-    if mode is None or ty not in ("f32", "f64") or ty == "f64" and mode not in ROUNDINGS:
+    if mode is None or ty not in ("f32", "f64") or (ty == "f64" and mode not in ROUNDINGS):
         raise unsupported(ins, "div of a float needs a rounding or .approx/.full")
     d, a, b = dec.expect(ins, 3)
     i, put = putter(dec, ins, d, ty, ftz=ftz)
@@ -250,14 +269,17 @@ def _unary_rounded(fn, name):
             if mode == "rn":
                 run = fn
             elif op == "sqrt":
+
                 def run(x):
                     return rd.exact_f64("sqrt", (x,), mode)
             else:
+
                 def run(x):
                     return rd.exact_f64("div", (np.ones_like(x), x), mode)
         else:
             run = _round_f32(fn, "rn" if mode == "approx" else mode)
         return alu(lambda R: put(R, run(ga(R))), i, opclass="fp")
+
     return decode
 
 
@@ -273,6 +295,7 @@ def _approx_f64(ins, name, fn, ga, i, put):
     def run(R):
         y = cut(fn(cut(ga(R))))
         put(R, (y.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64))
+
     return alu(run, i, opclass="fp")
 
 
@@ -283,14 +306,15 @@ _unary_rounded(lambda x: 1.0 / x, "rcp")
 def _approx(name, fn, types):
     """Approximations are computed in float64 and rounded once: error at most 0.5 ulp of the
     type (+1e-15 relative), inside every bound that PTX documents for them."""
+
     @instruction(name)
     def decode(dec, ins):
         mods = Mods(ins)
         ty = mods.type()
         ftz = mods.flag("ftz")
-        if not mods.flag("approx") or ty not in types:
-            if not (name == "rsqrt" and ty == "f64" and "approx" in ins.mods):
-                raise unsupported(ins, "unknown form")
+        known = ty in types or (name == "rsqrt" and ty == "f64")
+        if not mods.flag("approx") or not known:
+            raise unsupported(ins, "unknown form")
         mods.done()
         d, a = dec.expect(ins, 2)
         base = ty.removesuffix("x2")
@@ -299,9 +323,11 @@ def _approx(name, fn, types):
         if ty == "f64":
             return _approx_f64(ins, name, fn, ga, i, put)
         if base == "f32":
-            return alu(lambda R: put(R, fn(ga(R).astype(np.float64)).astype(np.float32)), i,
-                       opclass="fp")
+            return alu(
+                lambda R: put(R, fn(ga(R).astype(np.float64)).astype(np.float32)), i, opclass="fp"
+            )
         return alu(lambda R: put(R, fn(ga(R))), i, opclass="fp")
+
     return decode
 
 
@@ -344,6 +370,7 @@ def _abs_neg(dec, ins):
             h = v.view(np.uint16)
             v = np.where(h & np.uint16(0x7C00), h, h & np.uint16(0x8000)).view(wide)
         put(R, v)
+
     return alu(run, i, opclass="fp")
 
 
@@ -367,10 +394,12 @@ def min_max_float(bits_a, bits_b, dtype_view, largest, nan_wins, canonical, xors
     return r
 
 
-_VIEWS = {"f16": (np.uint16, lambda v: v.view(np.float16), _NAN16),
-          "bf16": (np.uint16, rd.bf16_to_f32, _NAN16),
-          "f32": (np.uint32, lambda v: v.view(np.float32), _NAN32),
-          "f64": (np.uint64, lambda v: v.view(np.float64), np.uint64(0x7FF8000000000000))}
+_VIEWS = {
+    "f16": (np.uint16, lambda v: v.view(np.float16), _NAN16),
+    "bf16": (np.uint16, rd.bf16_to_f32, _NAN16),
+    "f32": (np.uint32, lambda v: v.view(np.float32), _NAN32),
+    "f64": (np.uint64, lambda v: v.view(np.float64), np.uint64(0x7FF8000000000000)),
+}
 
 
 @instruction("min", "max")
@@ -388,6 +417,7 @@ def _min_max(dec, ins):
             r = fn(*[np.ascontiguousarray(v).view(kind).reshape(-1, 2) for v in (x, y)])
             r = np.maximum(r, kind(0)) if relu else r
             return np.ascontiguousarray(r).view(np.uint32).reshape(-1)
+
         return emit(dec, ins, "b32", packed, d, a, b)
     ty = mods.type()
     if ty not in FLOATS:
@@ -422,11 +452,13 @@ def _min_max(dec, ins):
         return v
 
     def run(R):
-        r = min_max_float(load(R, gets[0]), load(R, gets[1]), view, largest, nan, canonical,
-                          xorsign)
+        r = min_max_float(
+            load(R, gets[0]), load(R, gets[1]), view, largest, nan, canonical, xorsign
+        )
         if len(gets) == 3:
             r = min_max_float(r, load(R, gets[2]), view, largest, nan, canonical)
         put(R, np.ascontiguousarray(r).view(wide).reshape(-1))
+
     return alu(run, i, opclass="fp")
 
 
@@ -441,6 +473,7 @@ def _copysign(dec, ins):
 
     def run(x, y):  # the sign of a, the magnitude of b
         return (x.view(u) & sign) | (y.view(u) & ~sign)
+
     return emit(dec, ins, ty, run, d, a, b)
 
 
@@ -454,17 +487,27 @@ def _testp(dec, ins):
     i, put = dec.dst(ins, p, "pred")
     ga = dec.src(ins, a, ty)
     tiny = np.finfo(DTYPES[ty]).tiny
-    fn = {"finite": np.isfinite, "infinite": np.isinf, "notanumber": np.isnan,
-          "number": lambda x: ~np.isnan(x),
-          # PTX counts both zeros as normal
-          "normal": lambda x: np.isfinite(x) & ((np.abs(x) >= tiny) | (x == 0)),
-          "subnormal": lambda x: (np.abs(x) < tiny) & (x != 0)}[kind]
+    fn = {
+        "finite": np.isfinite,
+        "infinite": np.isinf,
+        "notanumber": np.isnan,
+        "number": lambda x: ~np.isnan(x),
+        # PTX counts both zeros as normal
+        "normal": lambda x: np.isfinite(x) & ((np.abs(x) >= tiny) | (x == 0)),
+        "subnormal": lambda x: (np.abs(x) < tiny) & (x != 0),
+    }[kind]
     return alu(lambda R: put(R, fn(ga(R))), i)
 
 
 # -- comparisons ----------------------------------------------------------------------
-_ORDERED = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-            "gt": np.greater, "ge": np.greater_equal}
+_ORDERED = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
@@ -493,12 +536,12 @@ def _compare(dec, ins, mods, ty, a, b):
     """Getter of the comparison's truth, (n,) or (n, 2)."""
     name = mods.one(_COMPARES)
     ftz = mods.flag("ftz")
-    if name is None or name in _UNSIGNED and ty[0] != "u":
+    if name is None or (name in _UNSIGNED and ty[0] != "u"):
         raise unsupported(ins, "unknown comparison")
     if ty in FLOATS:
         ga, gb = getter(dec, ins, a, ty, ftz), getter(dec, ins, b, ty, ftz)
     else:
-        if ftz or name not in _ORDERED and name not in _UNSIGNED:
+        if ftz or (name not in _ORDERED and name not in _UNSIGNED):
             raise unsupported(ins, "unknown comparison")
         ga, gb = dec.src(ins, a, ty), dec.src(ins, b, ty)
     fn = _comparison(name, ty in FLOATS)
@@ -524,6 +567,7 @@ def _setp(dec, ins):
             v = _BOOL[boolop](v, gc(R)[:, None]) if boolop else v
             put(R, np.ascontiguousarray(v[:, 0]))
             putq(R, np.ascontiguousarray(v[:, 1]))
+
         return alu(run, i, j, opclass="setp")
     if not q and not boolop:
         return alu(lambda R: put(R, get(R)), i, opclass="setp")
@@ -535,6 +579,7 @@ def _setp(dec, ins):
         put(R, _BOOL[boolop](t, c) if boolop else t)
         if putq:
             putq(R, _BOOL[boolop](~t, c) if boolop else ~t)
+
     return alu(run, i, j, opclass="setp")
 
 
@@ -549,10 +594,18 @@ def _set(dec, ins):
     mods.done()
     gc = dec.src(ins, ops[3], "pred") if boolop else None
     i, put = dec.dst(ins, ops[0], dt)
-    one = {"f32": np.uint32(0x3F800000), "f16": np.uint16(0x3C00), "bf16": np.uint16(0x3F80),
-           "f16x2": np.uint16(0x3C00), "bf16x2": np.uint16(0x3F80)}
-    true = one.get(dt) if dt in one else UINT[np.dtype(DTYPES[dt]).itemsize * 8](
-        (1 << np.dtype(DTYPES[dt]).itemsize * 8) - 1)
+    one = {
+        "f32": np.uint32(0x3F800000),
+        "f16": np.uint16(0x3C00),
+        "bf16": np.uint16(0x3F80),
+        "f16x2": np.uint16(0x3C00),
+        "bf16x2": np.uint16(0x3F80),
+    }
+    true = (
+        one.get(dt)
+        if dt in one
+        else UINT[np.dtype(DTYPES[dt]).itemsize * 8]((1 << np.dtype(DTYPES[dt]).itemsize * 8) - 1)
+    )
     if ty.endswith("x2") and not dt.endswith("x2"):
         true = np.uint16(0xFFFF)  # u32/s32 destination: a mask in each half
 
@@ -563,4 +616,5 @@ def _set(dec, ins):
             t = _BOOL[boolop](t, c[:, None] if t.ndim == 2 else c)
         v = np.where(t, true, true.dtype.type(0))
         put(R, np.ascontiguousarray(v).view(np.uint32).reshape(-1) if t.ndim == 2 else v)
+
     return alu(run, i, opclass="setp")

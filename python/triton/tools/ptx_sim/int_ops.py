@@ -17,6 +17,7 @@ def _binary(name, fn):
         mods.done()
         d, a, b = dec.expect(ins, 3)
         return emit(dec, ins, ty, fn, d, a, b)
+
     return decode
 
 
@@ -27,7 +28,7 @@ def emit(dec, ins, ty, fn, d, *srcs):
         ga, gb = gets
         return alu(lambda R: put(R, fn(ga(R), gb(R))), i)
     if len(gets) == 1:
-        ga, = gets
+        (ga,) = gets
         return alu(lambda R: put(R, fn(ga(R))), i)
     return alu(lambda R: put(R, fn(*[g(R) for g in gets])), i)
 
@@ -55,14 +56,16 @@ def _cnot(dec, ins):
 
 
 def sat_s32(wide):
-    return np.clip(wide, -2**31, 2**31 - 1).astype(np.int32)
+    return np.clip(wide, -(2**31), 2**31 - 1).astype(np.int32)
 
 
 def _packed(fn, dtype):
     """Lane-wise on 16-bit halves of a 32-bit register."""
+
     def run(*args):
         out = fn(*[np.ascontiguousarray(a).view(dtype).reshape(-1, 2) for a in args])
         return np.ascontiguousarray(out).view(np.uint32).reshape(-1)
+
     return run
 
 
@@ -77,8 +80,9 @@ def add_sub_int(dec, ins, mods, ty, subtract):
     if sat:
         if ty != "s32":
             raise unsupported(ins, "unknown modifier .sat")
-        return emit(dec, ins, ty,
-                    lambda x, y: sat_s32(op(x.astype(np.int64), y.astype(np.int64))), d, a, b)
+        return emit(
+            dec, ins, ty, lambda x, y: sat_s32(op(x.astype(np.int64), y.astype(np.int64))), d, a, b
+        )
     return emit(dec, ins, ty, op, d, a, b)
 
 
@@ -115,6 +119,7 @@ def _carry(dec, ins, ty, subtract, use, write, d, a, b):
         put(R, out)
         if write:
             R[cc] = flag
+
     return alu(run, i, cc if write else -1)
 
 
@@ -183,8 +188,16 @@ def _mul24_ins(dec, ins):
         return emit(dec, ins, ty, lambda x, y: _mul24(x, y, hi), d, a, b)
     d, a, b, c = dec.expect(ins, 4)
     if sat:
-        return emit(dec, ins, ty, lambda x, y, z: sat_s32(
-            _mul24(x, y, hi).astype(np.int64) + z.astype(np.int64)), d, a, b, c)
+        return emit(
+            dec,
+            ins,
+            ty,
+            lambda x, y, z: sat_s32(_mul24(x, y, hi).astype(np.int64) + z.astype(np.int64)),
+            d,
+            a,
+            b,
+            c,
+        )
     return emit(dec, ins, ty, lambda x, y, z: _mul24(x, y, hi) + z, d, a, b, c)
 
 
@@ -210,10 +223,15 @@ def mad_int(dec, ins, mods, ty, use_carry=False):
             put(R, out)
             if write:
                 R[cc] = (t < p) | (out < t)
+
         return alu(run, i, cc if write else -1)
     if sat:
-        return alu(lambda R: put(R, sat_s32(_mul_hi(ga(R), gb(R)).astype(np.int64)
-                                            + gc(R).astype(np.int64))), i)
+        return alu(
+            lambda R: put(
+                R, sat_s32(_mul_hi(ga(R), gb(R)).astype(np.int64) + gc(R).astype(np.int64))
+            ),
+            i,
+        )
     return alu(lambda R: put(R, mul(ga(R), gb(R)) + gc(R)), i)
 
 
@@ -270,6 +288,7 @@ def _shift(left):
         if a.dtype.kind == "i":
             return np.where(over, a >> a.dtype.type(width - 1), a >> k)
         return np.where(over, a.dtype.type(0), a >> k)
+
     return run
 
 
@@ -307,6 +326,7 @@ def _shf(dec, ins):
         if side == "l":
             return (both << n >> np.uint64(32)).astype(np.uint32)
         return (both >> n).astype(np.uint32)
+
     return emit(dec, ins, "u32", run, d, a, b, c)
 
 
@@ -330,12 +350,14 @@ def _bfe(dec, ins):
         if signed:
             last = np.minimum(pos + n - 1, width - 1)
             sign = np.where(n == 0, u(0), v >> np.maximum(last, 0).astype(u) & u(1))
-            beyond = np.where(pos >= width, ~u(0),
-                              ~((~u(0)) >> np.minimum(pos, width - 1).astype(u)))
+            beyond = np.where(
+                pos >= width, ~u(0), ~((~u(0)) >> np.minimum(pos, width - 1).astype(u))
+            )
             fill = ~low | beyond  # bits above the field, or beyond the register's msb
             out = np.where((n > 0) & (sign == 1), out | fill, out)
             out = np.where(n == 0, u(0), out)
         put(R, out)
+
     return alu(run, i)
 
 
@@ -357,6 +379,7 @@ def _bfi(dec, ins):
         p = np.minimum(pos, width - 1).astype(u)
         mask = np.where(pos >= width, u(0), low << p)
         put(R, (gb(R) & ~mask) | (ga(R) << p & mask))
+
     return alu(run, i)
 
 
@@ -373,6 +396,7 @@ def _bmsk(dec, ins):
             pos, n = pos & 31, n & 31
         pos, n = np.minimum(pos, 32).astype(np.uint64), np.minimum(n, 32).astype(np.uint64)
         return (((np.uint64(1) << n) - np.uint64(1)) << pos).astype(np.uint32)
+
     return emit(dec, ins, "u32", run, d, a, b)
 
 
@@ -388,6 +412,7 @@ def _brev(dec, ins):
         bits = np.unpackbits(b, axis=1, bitorder="little")[:, ::-1]
         out = np.packbits(np.ascontiguousarray(bits), axis=1, bitorder="little")
         return np.ascontiguousarray(out).view(v.dtype).reshape(-1)
+
     return emit(dec, ins, ty, run, d, a)
 
 
@@ -424,6 +449,7 @@ def _count(dec, ins):
         if amount:
             top = np.where(top < 0, -1, width - 1 - top)
         put(R, top.astype(np.int32).view(np.uint32))
+
     return alu(run, i)
 
 
@@ -451,20 +477,27 @@ def _prmt(dec, ins):
             nib = n >> 4 * k & 15
             return nib & 7, nib >> 3 == 1
         m = n & 3
-        idx = {"f4e": (m + k) % 8, "b4e": (m - k) % 8, "rc8": m + 0 * k,
-               "ecl": np.maximum(m, k), "ecr": np.minimum(m, k),
-               "rc16": (m & 1) * 2 + (k & 1)}[mode]
+        idx = {
+            "f4e": (m + k) % 8,
+            "b4e": (m - k) % 8,
+            "rc8": m + 0 * k,
+            "ecl": np.maximum(m, k),
+            "ecr": np.minimum(m, k),
+            "rc16": (m & 1) * 2 + (k & 1),
+        }[mode]
         return idx, np.zeros_like(idx, bool)
 
     def run(x, y, n):
         x, y, n = np.broadcast_arrays(x, y, n)
-        both = np.concatenate([np.ascontiguousarray(v).view(np.uint8).reshape(-1, 4)
-                               for v in (x, y)], axis=1)
+        both = np.concatenate(
+            [np.ascontiguousarray(v).view(np.uint8).reshape(-1, 4) for v in (x, y)], axis=1
+        )
         idx, sign = select(n)
         out = np.take_along_axis(both, idx, axis=1)
         if sign.any():
             out = np.where(sign, (out.view(np.int8) >> 7).view(np.uint8), out)
         return np.ascontiguousarray(out).view(np.uint32).reshape(-1)
+
     return emit(dec, ins, "u32", run, d, a, b, c)
 
 
@@ -488,6 +521,7 @@ def _lop3(dec, ins):
             if lut >> k & 1:
                 out = out | ((x if k & 4 else ~x) & (y if k & 2 else ~y) & (z if k & 1 else ~z))
         return out
+
     if not boolop:
         return alu(lambda R: put(R, value(R)), i)
     j, putp = dec.dst(ins, p.strip(), "pred")
@@ -498,6 +532,7 @@ def _lop3(dec, ins):
         q = gq(R)
         put(R, out)
         putp(R, (out != 0) | q if boolop == "or" else (out != 0) & q)
+
     return alu(run, i, j)
 
 
@@ -522,6 +557,7 @@ def _dp(dec, ins):
         if half:
             y = y[:, :2] if half == "lo" else y[:, 2:]
         put(R, ((x * y).sum(axis=1) + gc(R)).astype(np.uint64).astype(np.uint32))
+
     return alu(run, i)
 
 
@@ -546,6 +582,7 @@ def _mov_b128(dec, ins, d, a):
 
     def run(R):
         R[i] = R[j].view(np.uint64)
+
     return alu(run, i, opclass="mov")
 
 
@@ -569,6 +606,7 @@ def _mov_vector(dec, ins, ty, d, a):
             for k, (index, put) in enumerate(puts):
                 if index >= 0:
                     put(R, np.ascontiguousarray(v[:, k]))
+
         return alu(run, *[p[0] for p in puts], opclass="mov")
     names = dec.vector(ins, a)
     part = width // len(names)
@@ -585,6 +623,7 @@ def _mov_vector(dec, ins, ty, d, a):
     def run(R):
         v = np.stack(np.broadcast_arrays(*[g(R) for g in gets]), axis=1)
         put(R, np.ascontiguousarray(v).view(out).reshape(-1))
+
     return alu(run, i, opclass="mov")
 
 
@@ -598,8 +637,7 @@ def _selp(dec, ins):
     i, put = dec.dst(ins, d, raw)
     ga, gb, gp = dec.src(ins, a, ty), dec.src(ins, b, ty), dec.src(ins, p, "pred")
     u = UINT[BITS[ty]]
-    return alu(lambda R: put(R, np.where(gp(R), ga(R).view(u), gb(R).view(u))), i,
-               opclass="select")
+    return alu(lambda R: put(R, np.where(gp(R), ga(R).view(u), gb(R).view(u))), i, opclass="select")
 
 
 @instruction("slct")
@@ -619,4 +657,5 @@ def _slct(dec, ins):
         v = gc(R)
         ge = (v >= 0) | (np.abs(v) < tiny) if ftz else v >= 0
         put(R, np.where(ge, ga(R), gb(R)))
+
     return alu(run, i, opclass="select")

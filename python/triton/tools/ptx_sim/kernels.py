@@ -29,8 +29,9 @@ def _native(value):
         yield
 
 
-def compile_kernel(fn, args, constexprs=None, *, num_warps=4, num_ctas=1, capability=90,
-                   native=None, **options):
+def compile_kernel(
+    fn, args, constexprs=None, *, num_warps=4, num_ctas=1, capability=90, native=None, **options
+):
     """triton.compile for the arguments' types, specialised as the JIT does it: pointers and
     integers divisible by 16 get the attribute, the integer 1 becomes a constant.
     Returns (compiled kernel, the arguments that remain parameters)."""
@@ -41,8 +42,9 @@ def compile_kernel(fn, args, constexprs=None, *, num_warps=4, num_ctas=1, capabi
     constexprs = dict(constexprs or {})
     names = [n for n in fn.arg_names if n not in constexprs]
     if len(names) != len(args):
-        raise PtxSimError(f"{fn.__name__} takes {len(names)} run-time arguments {names}, "
-                          f"got {len(args)}")
+        raise PtxSimError(
+            f"{fn.__name__} takes {len(names)} run-time arguments {names}, got {len(args)}"
+        )
     values = dict(zip(names, args, strict=True))
     signature, attrs, kept = {}, {}, []
     for k, name in enumerate(fn.arg_names):
@@ -56,13 +58,16 @@ def compile_kernel(fn, args, constexprs=None, *, num_warps=4, num_ctas=1, capabi
             continue
         signature[name] = triton_type(value)
         array = value.array if isinstance(value, Typed) else value
-        if isinstance(array, np.ndarray) or type(value) is int and value % 16 == 0:
+        if isinstance(array, np.ndarray) or (type(value) is int and value % 16 == 0):
             attrs[(k,)] = [["tt.divisibility", 16]]
         kept.append(array)
     source = ASTSource(fn, signature, constexprs=constexprs, attrs=attrs)
     with _native(native):
-        kernel = triton.compile(source, target=GPUTarget("cuda", capability, 32),
-                                options={"num_warps": num_warps, "num_ctas": num_ctas, **options})
+        kernel = triton.compile(
+            source,
+            target=GPUTarget("cuda", capability, 32),
+            options={"num_warps": num_warps, "num_ctas": num_ctas, **options},
+        )
     return kernel, kept
 
 
@@ -75,20 +80,47 @@ def run_compiled(kernel, grid, args, **limits) -> Stats:
         raise PtxSimError("the kernel takes tensor descriptors, which are not simulated")
     dims = (grid,) if isinstance(grid, int) else tuple(grid)
     programs = int(np.prod(dims)) * meta.num_ctas
-    hidden = [Scratch(meta.global_scratch_size * programs),
-              Scratch(meta.profile_scratch_size * programs)]
-    return launch(kernel.asm["ptx"], grid, [*args, *hidden], num_warps=meta.num_warps,
-                  shared_bytes=meta.shared, cluster=meta.num_ctas, **limits)
+    hidden = [
+        Scratch(meta.global_scratch_size * programs),
+        Scratch(meta.profile_scratch_size * programs),
+    ]
+    return launch(
+        kernel.asm["ptx"],
+        grid,
+        [*args, *hidden],
+        num_warps=meta.num_warps,
+        shared_bytes=meta.shared,
+        cluster=meta.num_ctas,
+        **limits,
+    )
 
 
-def run_kernel(fn, grid, args, constexprs=None, *, num_warps=4, num_ctas=1, capability=90,
-               native=None, **options) -> Stats:
+def run_kernel(
+    fn,
+    grid,
+    args,
+    constexprs=None,
+    *,
+    num_warps=4,
+    num_ctas=1,
+    capability=90,
+    native=None,
+    **options,
+) -> Stats:
     """Compiles `fn` for sm_<capability> and runs it in the simulator.
 
     grid: int or tuple, in programs. args: the run-time arguments in order, NumPy arrays
     (modified in place), Typed arrays for bf16/fp8, scalars. constexprs: dict of the rest.
     native: None for the default lowering of scans, True/False to choose it.
     Other options go to triton.compile. Raises what triton.compile and launch raise."""
-    kernel, kept = compile_kernel(fn, args, constexprs, num_warps=num_warps, num_ctas=num_ctas,
-                                  capability=capability, native=native, **options)
+    kernel, kept = compile_kernel(
+        fn,
+        args,
+        constexprs,
+        num_warps=num_warps,
+        num_ctas=num_ctas,
+        capability=capability,
+        native=native,
+        **options,
+    )
     return run_compiled(kernel, grid, kept)

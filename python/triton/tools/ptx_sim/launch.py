@@ -73,16 +73,16 @@ class _Buffers:
         self.arena.commit()
         for var in self.program.globals:
             at = var.offset - memory.GLOBAL_BASE
-            self.arena.data[at:at + len(var.init)] = np.frombuffer(var.init, np.uint8)
+            self.arena.data[at : at + len(var.init)] = np.frombuffer(var.init, np.uint8)
         for k, a, _, size in self.arrays:
             at = self.address[k] - memory.GLOBAL_BASE
-            self.arena.data[at:at + size] = a.reshape(-1).view(np.uint8)
+            self.arena.data[at : at + size] = a.reshape(-1).view(np.uint8)
 
     def download(self):
         for k, a, _, size in self.arrays:
             if a.flags.writeable:
                 at = self.address[k] - memory.GLOBAL_BASE
-                a.reshape(-1).view(np.uint8)[:] = self.arena.data[at:at + size]
+                a.reshape(-1).view(np.uint8)[:] = self.arena.data[at : at + size]
 
 
 def _pack(var, value, k):
@@ -116,9 +116,18 @@ class Scratch:
     size: int
 
 
-def launch(ptx: str, grid, args, *, num_warps: int, shared_bytes: int = 0, cluster: int = 1,
-           entry: str | None = None, max_threads: int = 4096,
-           max_steps: int = 20_000_000) -> Stats:
+def launch(
+    ptx: str,
+    grid,
+    args,
+    *,
+    num_warps: int,
+    shared_bytes: int = 0,
+    cluster: int = 1,
+    entry: str | None = None,
+    max_threads: int = 4096,
+    max_steps: int = 20_000_000,
+) -> Stats:
     """Runs `grid` clusters of `cluster` CTAs (along x) of num_warps * 32 threads each.
 
     grid: int or tuple of up to three, counted in clusters as Triton counts programs.
@@ -142,8 +151,9 @@ def launch(ptx: str, grid, args, *, num_warps: int, shared_bytes: int = 0, clust
     threads = num_warps * 32
     required = directives.get("reqntid")
     if required and int(np.prod(required)) != threads:
-        raise PtxSimError(f"the kernel requires {int(np.prod(required))} threads, "
-                          f"{threads} were launched")
+        raise PtxSimError(
+            f"the kernel requires {int(np.prod(required))} threads, {threads} were launched"
+        )
     wanted = directives.get("reqnctapercluster")
     if wanted and int(np.prod(wanted)) != cluster:
         raise PtxSimError(f"the kernel requires clusters of {wanted}, {cluster} was asked for")
@@ -194,10 +204,18 @@ def _run(program, state, max_steps):
         at = program.where(state.pc)
         ins = program.module.code[state.pc]
         for text in [*ins.operands[1:], *ins.operands[:1]]:
-            for name in text.replace("{", " ").replace("}", " ").replace("[", " ") \
-                    .replace("]", " ").replace(",", " ").replace("|", " ").split():
+            for name in (
+                text.replace("{", " ")
+                .replace("}", " ")
+                .replace("[", " ")
+                .replace("]", " ")
+                .replace(",", " ")
+                .replace("|", " ")
+                .split()
+            ):
                 reg = ins.scope.find(name.lstrip("!"))
                 if hasattr(reg, "index") and state.regs[reg.index] is None:
-                    raise PtxSimError(f"register {name} may be read before anything wrote it\n"
-                                      f"  at {at}") from e
+                    raise PtxSimError(
+                        f"register {name} may be read before anything wrote it\n  at {at}"
+                    ) from e
         raise PtxSimError(f"the simulator failed: {type(e).__name__}: {e}\n  at {at}") from e

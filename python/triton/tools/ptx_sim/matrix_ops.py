@@ -22,14 +22,18 @@ _ALL = "0xffffffff"
 def _rows(S, addr, count):
     """Addresses of the 8 rows of each matrix: lane 8*m + r holds row r of matrix m."""
     a = np.broadcast_to(addr, (S.threads,)).reshape(-1, 32)
-    return a[:, :8 * count]
+    return a[:, : 8 * count]
 
 
 def _matrix_mods(mods, ins):
     shape, trans = mods.one(("m8n8",)), mods.flag("trans")
     count = mods.one(("x1", "x2", "x4"))
-    ok = mods.flag("sync") and mods.flag("aligned") and mods.one(
-        ("shared", "shared::cta")) and mods.flag("b16")
+    ok = (
+        mods.flag("sync")
+        and mods.flag("aligned")
+        and mods.one(("shared", "shared::cta"))
+        and mods.flag("b16")
+    )
     if not ok or shape is None or count is None:
         raise unsupported(ins, "unknown form")
     mods.done()
@@ -47,8 +51,11 @@ def _ldmatrix(dec, ins):
     ga, _, _ = dec.address(ins, a, 16)
 
     def body(S, mask):
-        warps = np.arange(S.threads // 32) if mask is None else \
-            np.flatnonzero(mask.reshape(-1, 32).any(axis=1))
+        warps = (
+            np.arange(S.threads // 32)
+            if mask is None
+            else np.flatnonzero(mask.reshape(-1, 32).any(axis=1))
+        )
         rows = _rows(S, ga(S.regs), count)[warps]
         sel = (warps[:, None] * 32 + np.arange(8 * count)).reshape(-1)
         raw = mm.read(S, "shared", np.ascontiguousarray(rows).reshape(-1), 16, sel)
@@ -60,8 +67,8 @@ def _ldmatrix(dec, ins):
             full = np.zeros((S.threads // 32, 32), np.uint32)
             full[warps] = words[:, k]
             S.merge(i, put, full.reshape(-1), mask)
-    return synchronised(dec, ins, _ALL, body, tuple(p[0] for p in puts if p[0] >= 0),
-                        "shared_load")
+
+    return synchronised(dec, ins, _ALL, body, tuple(p[0] for p in puts if p[0] >= 0), "shared_load")
 
 
 @instruction("stmatrix")
@@ -75,10 +82,14 @@ def _stmatrix(dec, ins):
     ga, _, _ = dec.address(ins, a, 16)
 
     def body(S, mask):
-        warps = np.arange(S.threads // 32) if mask is None else \
-            np.flatnonzero(mask.reshape(-1, 32).any(axis=1))
-        words = np.stack([np.broadcast_to(g(S.regs), (S.threads,)).reshape(-1, 32)[warps]
-                          for g in gets], axis=1)
+        warps = (
+            np.arange(S.threads // 32)
+            if mask is None
+            else np.flatnonzero(mask.reshape(-1, 32).any(axis=1))
+        )
+        words = np.stack(
+            [np.broadcast_to(g(S.regs), (S.threads,)).reshape(-1, 32)[warps] for g in gets], axis=1
+        )
         m = np.ascontiguousarray(words).view(np.uint16).reshape(len(warps), count, 8, 8)
         if trans:
             m = m.transpose(0, 1, 3, 2)
@@ -86,6 +97,7 @@ def _stmatrix(dec, ins):
         rows = np.ascontiguousarray(_rows(S, ga(S.regs), count)[warps]).reshape(-1)
         sel = (warps[:, None] * 32 + np.arange(8 * count)).reshape(-1)
         mm.write(S, "shared", rows, 16, sel, raw)
+
     return synchronised(dec, ins, _ALL, body, (), "shared_store")
 
 
@@ -104,6 +116,7 @@ def _movmatrix(dec, ins):
         v = np.ascontiguousarray(np.broadcast_to(ga(S.regs), (S.threads,)))
         m = v.view(np.uint16).reshape(-1, 8, 8).transpose(0, 2, 1)
         S.merge(i, put, np.ascontiguousarray(m).view(np.uint32).reshape(-1), mask)
+
     return synchronised(dec, ins, _ALL, body, (i,), "shuffle")
 
 
@@ -112,16 +125,26 @@ def _movmatrix(dec, ins):
 _ELEMENTS = {
     "f16": (16, np.uint16, lambda v: v.view(np.float16).astype(np.float64)),
     "bf16": (16, np.uint16, lambda v: rd.bf16_to_f32(v).astype(np.float64)),
-    "tf32": (32, np.uint32,
-             lambda v: (v & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)),
+    "tf32": (
+        32,
+        np.uint32,
+        lambda v: (v & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64),
+    ),
     "e4m3": (8, np.uint8, lambda v: rd.fp8_to_f64(v, "e4m3")),
     "e5m2": (8, np.uint8, lambda v: rd.fp8_to_f64(v, "e5m2")),
     "s8": (8, np.uint8, lambda v: v.view(np.int8).astype(np.int64)),
     "u8": (8, np.uint8, lambda v: v.astype(np.int64)),
     "f64": (64, np.uint64, lambda v: v.view(np.float64)),
 }
-_SHAPES = {"f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "e4m3": (16, 32), "e5m2": (16, 32),
-           "s8": (16, 32), "u8": (16, 32)}
+_SHAPES = {
+    "f16": (8, 16),
+    "bf16": (8, 16),
+    "tf32": (4, 8),
+    "e4m3": (16, 32),
+    "e5m2": (16, 32),
+    "s8": (16, 32),
+    "u8": (16, 32),
+}
 
 
 def _fragment_a(regs, per, k):
@@ -158,9 +181,17 @@ def _mma(dec, ins):
     if len(types) != 4 or types[1] not in _ELEMENTS or types[2] not in _ELEMENTS:
         raise unsupported(ins, "unknown types")
     dt, ta, tb, tc = types
-    if (m, n) != (16, 8) or ta not in _SHAPES or tb not in _SHAPES or k not in _SHAPES[ta] or \
-            k not in _SHAPES[tb] or dt != tc or dt not in ("f32", "f16", "s32") or \
-            (dt == "s32") != (ta in ("s8", "u8")) or (ta in ("s8", "u8")) != (tb in ("s8", "u8")):
+    if (
+        (m, n) != (16, 8)
+        or ta not in _SHAPES
+        or tb not in _SHAPES
+        or k not in _SHAPES[ta]
+        or k not in _SHAPES[tb]
+        or dt != tc
+        or dt not in ("f32", "f16", "s32")
+        or (dt == "s32") != (ta in ("s8", "u8"))
+        or (ta in ("s8", "u8")) != (tb in ("s8", "u8"))
+    ):
         raise unsupported(ins, "unknown shape or types")
     if saturate and dt != "s32":
         raise unsupported(ins, "unknown modifier .satfinite")
@@ -193,7 +224,7 @@ def _mma(dec, ins):
         if dt == "s32":
             total = acc + c.astype(np.int64)
             if saturate:
-                total = np.clip(total, -2**31, 2**31 - 1)
+                total = np.clip(total, -(2**31), 2**31 - 1)
             out = (total & 0xFFFFFFFF).astype(np.uint32)
         else:
             total = acc + c.astype(np.float64)
@@ -205,4 +236,5 @@ def _mma(dec, ins):
             words = np.ascontiguousarray(out.transpose(0, 4, 1, 2, 3)).reshape(4, -1)
         for (i, put), w in zip(puts, words, strict=True):
             S.merge(i, put, w, mask)
+
     return synchronised(dec, ins, _ALL, body, tuple(p[0] for p in puts if p[0] >= 0), "mma")

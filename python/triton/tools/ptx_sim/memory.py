@@ -60,7 +60,7 @@ class Arena:
         return GLOBAL_BASE + start
 
     def commit(self) -> None:
-        self.data = np.zeros(self.top + GUARD, np.uint8)[:(self.top + GUARD) // 64 * 64]
+        self.data = np.zeros(self.top + GUARD, np.uint8)[: (self.top + GUARD) // 64 * 64]
         self.views = views(self.data)
         self.np_starts = np.array(self.starts, np.int64)
         self.np_ends = np.array(self.ends, np.int64)
@@ -70,8 +70,13 @@ class Arena:
         """Offsets (int64 array) of accesses must lie in one buffer each, aligned."""
         if (off & (size - 1)).any():
             bad = int(np.flatnonzero(off & (size - 1))[0])
-            S.fail(PtxMemoryError, f"misaligned global access: address "
-                   f"{GLOBAL_BASE + int(off[bad]):#x} is not a multiple of {size} bytes", sel, bad)
+            S.fail(
+                PtxMemoryError,
+                f"misaligned global access: address "
+                f"{GLOBAL_BASE + int(off[bad]):#x} is not a multiple of {size} bytes",
+                sel,
+                bad,
+            )
         lo, hi = int(off.min()), int(off.max())
         i = bisect.bisect_right(self.starts, lo) - 1
         if i >= 0 and hi + size <= self.ends[i]:
@@ -85,14 +90,18 @@ class Arena:
         if not ok.all():
             bad = int(np.flatnonzero(~ok)[0])
             near, at = self._nearest(int(off[bad]), size)
-            S.fail(PtxMemoryError, f"out-of-bounds global access of {size} bytes at byte {at} of "
-                   f"{self.names[near]} ({self.ends[near] - self.starts[near]} bytes)", sel, bad)
+            S.fail(
+                PtxMemoryError,
+                f"out-of-bounds global access of {size} bytes at byte {at} of "
+                f"{self.names[near]} ({self.ends[near] - self.starts[near]} bytes)",
+                sel,
+                bad,
+            )
         if store and not self.all_writable:
             w = np.array(self.writable)[k]
             if not w.all():
                 bad = int(np.flatnonzero(~w)[0])
                 S.fail(PtxMemoryError, f"store to read-only {self.names[int(k[bad])]}", sel, bad)
-
 
     def _nearest(self, off, size):
         """The buffer closest to an access, and the access's position relative to it."""
@@ -111,11 +120,11 @@ class Shared:
         self.views = views(self.data)
         self.shift = granule.bit_length() - 1
         n = (S.nctas * self.stride) >> self.shift
-        self.wclk = np.zeros(n, np.int32)   # clock of the last write, 0: never written
+        self.wclk = np.zeros(n, np.int32)  # clock of the last write, 0: never written
         self.wwarp = np.zeros(n, np.int32)  # its warp inside the cluster
         self.wpc = np.zeros(n, np.int32)
         self.watomic = np.zeros(n, bool)
-        self.flight = np.zeros(n, bool)     # cp.async destination not arrived yet
+        self.flight = np.zeros(n, bool)  # cp.async destination not arrived yet
         self.rclk = np.zeros((S.domain_warps, n), np.int32)
         self.rpc = np.zeros((S.domain_warps, n), np.int32)
 
@@ -125,21 +134,39 @@ class Shared:
         off = addr & ((1 << RANK_SHIFT) - 1)
         if (addr & (size - 1)).any():
             bad = int(np.flatnonzero(addr & (size - 1))[0])
-            S.fail(PtxMemoryError, f"misaligned shared access: address {int(addr[bad]):#x} is not "
-                   f"a multiple of {size} bytes", sel, bad)
-        ok = (off >= SHARED_BASE) & (off + size <= SHARED_BASE + self.size) & (rank >= 0) & \
-            (rank <= S.cluster)
+            S.fail(
+                PtxMemoryError,
+                f"misaligned shared access: address {int(addr[bad]):#x} is not "
+                f"a multiple of {size} bytes",
+                sel,
+                bad,
+            )
+        ok = (
+            (off >= SHARED_BASE)
+            & (off + size <= SHARED_BASE + self.size)
+            & (rank >= 0)
+            & (rank <= S.cluster)
+        )
         if not ok.all():
             bad = int(np.flatnonzero(~ok)[0])
-            S.fail(PtxMemoryError, f"out-of-bounds shared access of {size} bytes at byte "
-                   f"{int(off[bad]) - SHARED_BASE} of {self.size} bytes of shared memory", sel, bad)
+            S.fail(
+                PtxMemoryError,
+                f"out-of-bounds shared access of {size} bytes at byte "
+                f"{int(off[bad]) - SHARED_BASE} of {self.size} bytes of shared memory",
+                sel,
+                bad,
+            )
         cta = S.cta if sel is None else S.cta[sel]
         if rank.any():
             if not cluster:
                 own = (rank == 0) | (rank - 1 == cta % S.cluster)
                 if not own.all():
-                    S.fail(PtxMemoryError, "shared::cta access to another CTA's memory", sel,
-                           int(np.flatnonzero(~own)[0]))
+                    S.fail(
+                        PtxMemoryError,
+                        "shared::cta access to another CTA's memory",
+                        sel,
+                        int(np.flatnonzero(~own)[0]),
+                    )
             cta = np.where(rank > 0, cta // S.cluster * S.cluster + rank - 1, cta)
         return cta * self.stride + off
 
@@ -161,8 +188,11 @@ class Shared:
         if not clk.all():
             bad = int(np.flatnonzero((clk == 0).any(axis=1))[0])
             gran = int(g[bad][np.flatnonzero(clk[bad] == 0)[0]])
-            why = "read of shared memory whose cp.async has not been waited for" \
-                if self.flight[gran] else "read of shared memory that nobody wrote"
+            why = (
+                "read of shared memory whose cp.async has not been waited for"
+                if self.flight[gran]
+                else "read of shared memory that nobody wrote"
+            )
             S.fail(PtxMemoryError, f"{why}: byte {self.byte(gran)}", sel, bad)
         ok = clk <= S.vcflat[gw * S.domain_warps + self.wwarp[g]]
         if not ok.all():
@@ -231,9 +261,14 @@ class Shared:
     def race(self, S, this, other, g, bad, sel, by, pc):
         row, col = (int(v[0]) for v in np.nonzero(bad))
         by, pc = np.broadcast_to(by, g.shape), np.broadcast_to(pc, g.shape)
-        S.fail(PtxRaceError, f"race in shared memory at byte {self.byte(int(g[row, col]))}: this "
-               f"{this} is not ordered by a barrier after the {other} of warp "
-               f"{int(by[row, col])} at {S.where(int(pc[row, col]))}", sel, row)
+        S.fail(
+            PtxRaceError,
+            f"race in shared memory at byte {self.byte(int(g[row, col]))}: this "
+            f"{this} is not ordered by a barrier after the {other} of warp "
+            f"{int(by[row, col])} at {S.where(int(pc[row, col]))}",
+            sel,
+            row,
+        )
 
 
 class Local:
@@ -252,8 +287,13 @@ class Local:
         ok = (addr >= LOCAL_BASE) & (addr + size <= LOCAL_BASE + self.size)
         if not ok.all():
             bad = int(np.flatnonzero(~ok)[0])
-            S.fail(PtxMemoryError, f"out-of-bounds local access of {size} bytes at byte "
-                   f"{int(addr[bad]) - LOCAL_BASE} of {self.size}", sel, bad)
+            S.fail(
+                PtxMemoryError,
+                f"out-of-bounds local access of {size} bytes at byte "
+                f"{int(addr[bad]) - LOCAL_BASE} of {self.size}",
+                sel,
+                bad,
+            )
         return (S.tid if sel is None else S.tid[sel]) * self.stride + addr
 
 
@@ -287,9 +327,12 @@ def write(S, space, addr, size, sel, raw, atomic=False):
     if addr.shape[0] != n:
         addr = np.broadcast_to(addr, (n,))
     if space == "generic":
+
         def part(sp, a, s, rows):
-            write(S, sp, a, size, s, raw if rows is None or raw.shape[0] == 1 else raw[rows],
-                  atomic)
+            write(
+                S, sp, a, size, s, raw if rows is None or raw.shape[0] == 1 else raw[rows], atomic
+            )
+
         _generic(S, addr, size, sel, part, store=True)
         return
     if space == "global":
@@ -318,10 +361,14 @@ def _generic(S, addr, size, sel, part, store=False):
     n = S.threads if sel is None else len(sel)
     threads = np.arange(S.threads) if sel is None else sel
     out = None
-    kind = np.where((addr >= SHARED_WINDOW) & (addr < SHARED_WINDOW + WINDOW_SIZE), 1,
-                    np.where((addr >= LOCAL_WINDOW) & (addr < LOCAL_WINDOW + WINDOW_SIZE), 2, 0))
-    for k, (space, base) in enumerate((("global", 0), ("shared::cluster", SHARED_WINDOW),
-                                       ("local", LOCAL_WINDOW))):
+    kind = np.where(
+        (addr >= SHARED_WINDOW) & (addr < SHARED_WINDOW + WINDOW_SIZE),
+        1,
+        np.where((addr >= LOCAL_WINDOW) & (addr < LOCAL_WINDOW + WINDOW_SIZE), 2, 0),
+    )
+    for k, (space, base) in enumerate(
+        (("global", 0), ("shared::cluster", SHARED_WINDOW), ("local", LOCAL_WINDOW))
+    ):
         rows = np.flatnonzero(kind == k)
         if not rows.size:
             continue

@@ -6,18 +6,37 @@ import numpy as np
 
 from . import memory as mm
 from . import rounding as rd
-from .decode import (ALU, BITS, DTYPES, MEM, UINT, Exec, Mods, alu, instruction, unsupported)
-from .float_ops import min_max_float, _VIEWS, bits_of
+from .decode import ALU, BITS, DTYPES, MEM, UINT, Exec, Mods, alu, instruction, unsupported
+from .float_ops import _VIEWS, bits_of, min_max_float
 
-SPACES = {"global": "global", "shared": "shared", "shared::cta": "shared",
-          "shared::cluster": "shared::cluster", "local": "local", "const": "global",
-          "param": "param", "param::entry": "param", "param::func": "param"}
+SPACES = {
+    "global": "global",
+    "shared": "shared",
+    "shared::cta": "shared",
+    "shared::cluster": "shared::cluster",
+    "local": "local",
+    "const": "global",
+    "param": "param",
+    "param::entry": "param",
+    "param::func": "param",
+}
 ORDER = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
 SCOPE = ("cta", "cluster", "gpu", "sys")
 CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
-HINTS = tuple(f"{level}::{hint}" for level in ("L1", "L2") for hint in
-              ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate",
-               "64B", "128B", "256B"))
+HINTS = tuple(
+    f"{level}::{hint}"
+    for level in ("L1", "L2")
+    for hint in (
+        "evict_normal",
+        "evict_unchanged",
+        "evict_first",
+        "evict_last",
+        "no_allocate",
+        "64B",
+        "128B",
+        "256B",
+    )
+)
 
 
 def _hints(mods):
@@ -31,8 +50,11 @@ def _hints(mods):
 
 
 def opclass(ins, space):
-    return {"shared::cluster": "shared_cluster"}.get(space, space) + "_" + \
-        ("load" if ins.op in ("ld", "ldu") else "store")
+    return (
+        {"shared::cluster": "shared_cluster"}.get(space, space)
+        + "_"
+        + ("load" if ins.op in ("ld", "ldu") else "store")
+    )
 
 
 @instruction("ld", "ldu")
@@ -77,6 +99,7 @@ def _ld(dec, ins):
                 put(R, v)
             else:
                 S.put_selected(i, put, sel, v)
+
     return Exec(MEM, run, dsts, opclass(ins, space))
 
 
@@ -86,10 +109,11 @@ def _ld_param(dec, ins, var, offset, ty, puts, dsts, total):
         raise unsupported(ins, f"outside parameter {var.name}")
 
     def run(R):
-        v = R.params[var.offset][:, offset:offset + total]
+        v = R.params[var.offset][:, offset : offset + total]
         v = np.ascontiguousarray(v).view(unsigned).reshape(-1, count)
         for k, (_, put) in enumerate(puts):
             put(R, np.ascontiguousarray(v[:, k]))
+
     return Exec(ALU, run, dsts, "param")
 
 
@@ -131,6 +155,7 @@ def _st(dec, ins):
             raw = np.ascontiguousarray(np.stack(np.broadcast_arrays(*vals), axis=1)).view(raw_type)
             raw = raw if total > 8 else raw.reshape(-1)
         mm.write(S, space, addr, total, sel, raw)
+
     return Exec(MEM, run, (), opclass(ins, space))
 
 
@@ -143,10 +168,11 @@ def _st_param(ins, var, offset, gets, total):
         raw = np.ascontiguousarray(vals).view(np.uint8).reshape(-1, total)
         store = S.regs.params[var.offset]
         if mask is None:
-            store[:, offset:offset + total] = raw
+            store[:, offset : offset + total] = raw
         else:
             raw = np.broadcast_to(raw, (S.threads, total))
-            store[mask, offset:offset + total] = raw[mask]
+            store[mask, offset : offset + total] = raw[mask]
+
     return Exec(MEM, run, (), "param")
 
 
@@ -182,6 +208,7 @@ def _atomic_function(ins, op, ty):
             else:
                 r = min_max_float(old, b, view, op == "max", False, canonical)
             return np.ascontiguousarray(r).view(wide) if pair else r
+
         if op in ("add", "min", "max"):
             return run
     elif dtype in (np.int32, np.int64, np.uint32, np.uint64):
@@ -212,10 +239,10 @@ def _atom(dec, ins):
     i, put = dec.dst(ins, ops[0], ty) if is_atom else (-1, None)
     ops = ops[is_atom:]
     size = BITS[ty] // 8
-    ga, var, _ = dec.address(ins, ops[0], size)
+    ga, _, _ = dec.address(ins, ops[0], size)
     if ga is None or space == "param":
         raise unsupported(ins, "unknown address")
-    gets = [dec.src(ins, dec.vector(ins, o)[0], f"b{BITS[ty]}") for o in ops[1:1 + nsrc]]
+    gets = [dec.src(ins, dec.vector(ins, o)[0], f"b{BITS[ty]}") for o in ops[1 : 1 + nsrc]]
     fn = _atomic_function(ins, op, ty)
 
     def run(S, mask):
@@ -234,17 +261,24 @@ def _atom(dec, ins):
             for t in range(len(sel)):
                 k = S.physical(int(addr[t]), int(S.cta[sel[t]])) if cluster else int(key[t])
                 old[t] = memory.get(k, old[t])
-                new[t] = memory[k] = fn(old[t:t + 1], *[v[t:t + 1] for v in vals])[0]
+                new[t] = memory[k] = fn(old[t : t + 1], *[v[t : t + 1] for v in vals])[0]
         mm.write(S, space, addr, size, sel, new, atomic=True)
         if i >= 0:
             S.put_selected(i, put, sel, old)
+
     return Exec(MEM, run, (i,) if i >= 0 else (), "atomic")
 
 
 # -- addresses ------------------------------------------------------------------------
-_WINDOWS = {"shared": mm.SHARED_WINDOW, "shared::cta": mm.SHARED_WINDOW,
-            "shared::cluster": mm.SHARED_WINDOW, "local": mm.LOCAL_WINDOW, "global": 0,
-            "const": 0, "param": None}
+_WINDOWS = {
+    "shared": mm.SHARED_WINDOW,
+    "shared::cta": mm.SHARED_WINDOW,
+    "shared::cluster": mm.SHARED_WINDOW,
+    "local": mm.LOCAL_WINDOW,
+    "global": 0,
+    "const": 0,
+    "param": None,
+}
 
 
 @instruction("cvta")
@@ -281,6 +315,7 @@ def _isspacep(dec, ins):
         shared = (v >= mm.SHARED_WINDOW) & (v < mm.SHARED_WINDOW + mm.WINDOW_SIZE)
         local = (v >= mm.LOCAL_WINDOW) & (v < mm.LOCAL_WINDOW + mm.WINDOW_SIZE)
         put(R, {"local": local, "global": ~shared & ~local}.get(space, shared))
+
     return alu(run, i)
 
 
@@ -304,11 +339,17 @@ def _mapa(dec, ins):
         active = rank if mask is None or rank.size == 1 else rank[mask]
         if (active >= S.cluster).any():
             from .errors import PtxMemoryError
-            S.fail(PtxMemoryError, f"mapa to rank {int(active.max())} of a cluster of "
-                   f"{S.cluster}", None, 0)
+
+            S.fail(
+                PtxMemoryError,
+                f"mapa to rank {int(active.max())} of a cluster of {S.cluster}",
+                None,
+                0,
+            )
         out = (v & low) | (rank + 1 << mm.RANK_SHIFT)
         out = out + (mm.SHARED_WINDOW if generic else 0)
         S.merge(i, put, out.astype(DTYPES[ty]), mask)
+
     return Exec(MEM, run, (i,), "address")
 
 
@@ -327,6 +368,7 @@ def _getctarank(dec, ins):
         rank = v >> mm.RANK_SHIFT
         out = np.where(rank > 0, rank - 1, S.cta % S.cluster).astype(np.uint32)
         S.merge(i, put, out, mask)
+
     return Exec(MEM, run, (i,), "address")
 
 

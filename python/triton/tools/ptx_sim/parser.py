@@ -7,9 +7,29 @@ from dataclasses import dataclass, field
 
 from .errors import PtxUnsupported
 
-WIDTHS = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "s16": 16, "f16": 16,
-          "bf16": 16, "b32": 32, "u32": 32, "s32": 32, "f32": 32, "f16x2": 32, "bf16x2": 32,
-          "b64": 64, "u64": 64, "s64": 64, "f64": 64, "f32x2": 64, "b128": 128}
+WIDTHS = {
+    "pred": 1,
+    "b8": 8,
+    "u8": 8,
+    "s8": 8,
+    "b16": 16,
+    "u16": 16,
+    "s16": 16,
+    "f16": 16,
+    "bf16": 16,
+    "b32": 32,
+    "u32": 32,
+    "s32": 32,
+    "f32": 32,
+    "f16x2": 32,
+    "bf16x2": 32,
+    "b64": 64,
+    "u64": 64,
+    "s64": 64,
+    "f64": 64,
+    "f32x2": 64,
+    "b128": 128,
+}
 
 
 @dataclass(slots=True)
@@ -97,14 +117,21 @@ class Module:
 
 
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
-_TOKEN = re.compile(r"\s*(?:(?P<label>[\w$%]+)\s*:(?!:)|(?P<open>\{)|(?P<close>\})"
-                    r"|(?P<line>\.(?:loc|file)\b[^\n]*)|(?P<stmt>[^;]+?)\s*;)")
-_OPERAND = re.compile(r"\{[^}]*\}\s*\|\s*[\w%$]+|\{[^}]*\}|\[(?:[^\[\]{}]|\{[^}]*\})*\]|\([^)]*\)"
-                      r"|[^,\s](?:[^,]*[^,\s])?")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<label>[\w$%]+)\s*:(?!:)|(?P<open>\{)|(?P<close>\})"
+    r"|(?P<line>\.(?:loc|file)\b[^\n]*)|(?P<stmt>[^;]+?)\s*;)"
+)
+_OPERAND = re.compile(
+    r"\{[^}]*\}\s*\|\s*[\w%$]+|\{[^}]*\}|\[(?:[^\[\]{}]|\{[^}]*\})*\]|\([^)]*\)"
+    r"|[^,\s](?:[^,]*[^,\s])?"
+)
 _INST = re.compile(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z]\w*)((?:(?:\.|::)[\w:]+)*)\s*(.*)", re.S)
 _REG = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.S)
-_VAR = re.compile(r"((?:\.\w+\s+)*?)\.(shared|global|const|local|param)\s+((?:\.\w+(?:\s+\d+)?\s+)*)"
-                  r"([\w$%.]+)\s*(\[[^\]]*\])?\s*(?:=\s*(.*))?$", re.S)
+_VAR = re.compile(
+    r"((?:\.\w+\s+)*?)\.(shared|global|const|local|param)\s+"
+    r"((?:\.\w+(?:\s+\d+)?\s+)*)([\w$%.]+)\s*(\[[^\]]*\])?\s*(?:=\s*(.*))?$",
+    re.S,
+)
 _USED = re.compile(r'"used_bytes_mask\s+(\w+)"')
 
 
@@ -182,7 +209,7 @@ def _declare_regs(module: Module, scope: Scope, kind: str, names: str, line: int
     for item in names.split(","):
         item = item.strip()
         m = re.fullmatch(r"([\w%$]+)<(\d+)>", item)
-        for name in ([f"{m[1]}{i}" for i in range(int(m[2]))] if m else [item]):
+        for name in [f"{m[1]}{i}" for i in range(int(m[2]))] if m else [item]:
             reg = Reg(len(module.regs), width, name)
             module.regs.append(reg)
             scope.names[name] = reg
@@ -197,8 +224,18 @@ def _instruction(text: str, line: int, loc, scope: Scope, used) -> Inst:
         operands = _OPERAND.findall(rest)
     else:
         operands = [o.strip() for o in rest.split(",")] if rest else []
-    return Inst(op, mods.split(".")[1:] if mods else [], operands, pred, neg == "!", line, loc,
-                " ".join(text.split()), scope, used)
+    return Inst(
+        op,
+        mods.split(".")[1:] if mods else [],
+        operands,
+        pred,
+        neg == "!",
+        line,
+        loc,
+        " ".join(text.split()),
+        scope,
+        used,
+    )
 
 
 def _body(module: Module, fn: Function, text: str, start: int, end: int, line: int) -> None:
@@ -211,8 +248,9 @@ def _body(module: Module, fn: Function, text: str, start: int, end: int, line: i
         if m is None:
             rest = text[pos:end].strip()
             if rest:
-                raise PtxUnsupported(f"PTX line {line + text.count(chr(10), counted, pos)}: "
-                                     f"cannot read: {rest[:80]}")
+                raise PtxUnsupported(
+                    f"PTX line {line + text.count(chr(10), counted, pos)}: cannot read: {rest[:80]}"
+                )
             break
         kind = m.lastgroup
         at = m.start(kind)
@@ -258,9 +296,11 @@ def _body(module: Module, fn: Function, text: str, start: int, end: int, line: i
     fn.end = len(code)
 
 
-_DIRECTIVE = re.compile(r"\s*\.(reqntid|maxntid|minnctapersm|maxnreg|reqnctapercluster|"
-                        r"explicitcluster|maxclusterrank|noreturn|blocksareclusters)\b"
-                        r"([\s\d,]*)")
+_DIRECTIVE = re.compile(
+    r"\s*\.(reqntid|maxntid|minnctapersm|maxnreg|reqnctapercluster|"
+    r"explicitcluster|maxclusterrank|noreturn|blocksareclusters)\b"
+    r"([\s\d,]*)"
+)
 _HEAD = re.compile(r"\s*((?:\.(?:visible|extern|weak|entry|func|noreturn)\s*)*)")
 
 
@@ -325,14 +365,14 @@ def _function(module: Module, text: str, pos: int, line: int) -> int:
     rets = []
     if text[pos] == "(":
         close = _matching(text, pos, "()")
-        rets = _params(text[pos + 1:close], line)
+        rets = _params(text[pos + 1 : close], line)
         pos = close + 1
     m = re.compile(r"\s*([\w$]+)\s*").match(text, pos)
     name, pos = m.group(1), m.end()
     params = []
     if pos < len(text) and text[pos] == "(":
         close = _matching(text, pos, "()")
-        params = _params(text[pos + 1:close], line)
+        params = _params(text[pos + 1 : close], line)
         pos = close + 1
     directives = {}
     while True:
@@ -346,8 +386,10 @@ def _function(module: Module, text: str, pos: int, line: int) -> int:
         module.externs.setdefault(name, (len(rets), len(params)))
         return pos + 1
     if text[pos] != "{" or extern:
-        raise PtxUnsupported(f"PTX line {line}: unknown directive before the body of {name}: "
-                             f"{text[pos:pos + 40].splitlines()[0]}")
+        raise PtxUnsupported(
+            f"PTX line {line}: unknown directive before the body of {name}: "
+            f"{text[pos : pos + 40].splitlines()[0]}"
+        )
     close = _matching(text, pos, "{}")
     fn = Function(name, entry, line, params, rets, directives, Scope(module.scope))
     for var in params + rets:

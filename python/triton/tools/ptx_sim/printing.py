@@ -19,8 +19,9 @@ def _param(S, var, t):
 
 def _bytes(S, addr, size, t):
     sel = np.array([t])
-    return bytes(int(mm.read(S, "generic", np.array([addr + k], np.int64), 1, sel)[0])
-                 for k in range(size))
+    return bytes(
+        int(mm.read(S, "generic", np.array([addr + k], np.int64), 1, sel)[0]) for k in range(size)
+    )
 
 
 def _string(S, addr, t):
@@ -32,31 +33,36 @@ def _string(S, addr, t):
         out += b
 
 
+def _line(S, t, fmt, base):
+    """The text that thread t prints: values lie in memory at `base`, each aligned to its size."""
+    offset = 0
+
+    def field(m):
+        nonlocal offset
+        flags, length, kind = m.groups()
+        if kind == "%":
+            return "%"
+        size = 8 if kind in "feEgGsp" or "l" in length else 4
+        offset = (offset + size - 1) // size * size
+        raw = _bytes(S, base + offset, size, t)
+        offset += size
+        if kind in "feEgG":
+            return f"%{flags}{kind}" % np.frombuffer(raw, np.float64)[0]
+        value = int.from_bytes(raw, "little", signed=kind in "di")
+        if kind == "s":
+            return f"%{flags}s" % _string(S, value, t)
+        if kind == "p":
+            return hex(value)
+        return f"%{flags}{'d' if kind == 'u' else kind}" % value
+
+    return _FORMAT.sub(field, fmt)
+
+
 def _vprintf(S, mask, args, rets):
     """One line a thread into the launch's `printed` list."""
-    threads = range(S.threads) if mask is None else np.flatnonzero(mask)
     fmt, values = args
-    for t in threads:
-        base, offset = _param(S, values, t), 0
-
-        def field(m):
-            nonlocal offset
-            flags, length, kind = m.groups()
-            if kind == "%":
-                return "%"
-            size = 8 if kind in "feEgGsp" or "l" in length else 4
-            offset = (offset + size - 1) // size * size
-            raw = _bytes(S, base + offset, size, t)
-            offset += size
-            if kind in "feEgG":
-                return f"%{flags}{kind}" % np.frombuffer(raw, np.float64)[0]
-            value = int.from_bytes(raw, "little", signed=kind in "di")
-            if kind == "s":
-                return f"%{flags}s" % _string(S, value, t)
-            if kind == "p":
-                return hex(value)
-            return f"%{flags}{'d' if kind == 'u' else kind}" % value
-        S.printed.append(_FORMAT.sub(field, _string(S, _param(S, fmt, t), t)))
+    for t in range(S.threads) if mask is None else np.flatnonzero(mask):
+        S.printed.append(_line(S, t, _string(S, _param(S, fmt, t), t), _param(S, values, t)))
     for var in rets:
         S.regs.params[var.offset][:] = 0
 

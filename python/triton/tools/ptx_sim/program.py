@@ -6,8 +6,17 @@ import functools
 
 import numpy as np
 
-from . import (async_ops, control_ops, convert, float_ops, int_ops, matrix_ops,  # noqa: F401
-               memory, memory_ops, warp_ops)
+from . import (  # noqa: F401
+    async_ops,
+    control_ops,
+    convert,
+    float_ops,
+    int_ops,
+    matrix_ops,
+    memory,
+    memory_ops,
+    warp_ops,
+)
 from .decode import Decoder, where
 from .errors import PtxSimError, PtxUnsupported
 from .parser import parse
@@ -72,7 +81,7 @@ class Program:
                 target = self.module.scope.find(name)
                 if target is None:
                     raise PtxUnsupported(f"initialiser of {var.name} names unknown '{name}'")
-                data[at:at + 8] = target.offset.to_bytes(8, "little")
+                data[at : at + 8] = target.offset.to_bytes(8, "little")
             var.init = bytes(data)
 
     def _granule(self) -> int:
@@ -99,8 +108,10 @@ class Program:
     def param_storage(self, threads: int) -> list:
         """Bytes of every .param variable; the kernel's are shared by all threads."""
         kernel = {id(p) for p in self.entry.params}
-        return [self.kernel_params[i] if id(p) in kernel else np.zeros((threads, p.size), np.uint8)
-                for i, p in enumerate(self.params)]
+        return [
+            self.kernel_params[i] if id(p) in kernel else np.zeros((threads, p.size), np.uint8)
+            for i, p in enumerate(self.params)
+        ]
 
     def set_kernel_params(self, values: list) -> None:
         """`values`: bytes of each entry parameter, in order."""

@@ -47,6 +47,7 @@ def quantise(x, fmt, mode="rn"):
     inf, or to the largest finite value where the direction of rounding says so)."""
     prec, low, top = FORMATS[fmt]
     if mode == "rna":
+
         def rounding(v):
             return np.copysign(np.floor(np.abs(v) + 0.5), v)
     else:
@@ -141,8 +142,11 @@ def _fp8_table(fmt):
         elif fmt == "e5m2" and e == 31:
             v = math.inf if f == 0 else math.nan
         else:
-            v = math.ldexp(f, 1 - bias - mant) if e == 0 else math.ldexp((1 << mant) + f,
-                                                                        e - bias - mant)
+            v = (
+                math.ldexp(f, 1 - bias - mant)
+                if e == 0
+                else math.ldexp((1 << mant) + f, e - bias - mant)
+            )
         out[b] = -v if b & 0x80 else v
     return out
 
@@ -233,8 +237,12 @@ def round_fraction(v: Fraction, mode: str, negative_zero: bool = False) -> float
     scaled = v / Fraction(2) ** q
     n = scaled.numerator // scaled.denominator
     rest = scaled - n
-    up = {"rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and n & 1),
-          "rz": False, "rm": rest > 0 and sign < 0, "rp": rest > 0 and sign > 0}[mode]
+    up = {
+        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and n & 1),
+        "rz": False,
+        "rm": rest > 0 and sign < 0,
+        "rp": rest > 0 and sign > 0,
+    }[mode]
     n += bool(up)
     if n.bit_length() + q > 1024:
         away = mode == "rn" or up or (mode == "rp" and sign > 0) or (mode == "rm" and sign < 0)
@@ -256,9 +264,13 @@ def exact_f64(op: str, args, mode: str):
     """add, mul, div, sqrt or fma of float64 arrays by rational arithmetic (slow, any mode)."""
     args = [np.atleast_1d(x) for x in np.broadcast_arrays(*args)]
     with np.errstate(all="ignore"):
-        plain = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b,
-                 "div": lambda a, b: a / b, "sqrt": np.sqrt,
-                 "fma": _plain_fma}[op](*args)
+        plain = {
+            "add": lambda a, b: a + b,
+            "mul": lambda a, b: a * b,
+            "div": lambda a, b: a / b,
+            "sqrt": np.sqrt,
+            "fma": _plain_fma,
+        }[op](*args)
     out = np.array(plain, np.float64)
     for i in range(out.size):
         xs = [float(x.flat[i]) for x in args]

@@ -72,19 +72,48 @@ class State:
         t, k, lane = self.tid % self.cta_threads, self.cluster, self.lane
         one = np.uint64(1)
         bit = one << lane.astype(np.uint64)
-        values = {"tid.x": t, "ntid.x": self.cta_threads, "ctaid.x": x, "ctaid.y": y, "ctaid.z": z,
-                  "nctaid.x": gx, "nctaid.y": gy, "nctaid.z": gz, "clusterid.x": x // k,
-                  "clusterid.y": y, "clusterid.z": z, "nclusterid.x": gx // k, "nclusterid.y": gy,
-                  "nclusterid.z": gz, "cluster_ctaid.x": x % k, "cluster_nctaid.x": k,
-                  "cluster_ctarank": x % k, "cluster_nctarank": k, "laneid": lane,
-                  "warpid": t // 32, "nwarpid": self.cta_warps, "smid": linear, "nsmid": gx * gy * gz,
-                  "gridid": 0, "is_explicit_cluster": int(k > 1), "lanemask_eq": bit,
-                  "lanemask_lt": bit - one, "lanemask_le": (bit << one) - one,
-                  "lanemask_ge": ~(bit - one), "lanemask_gt": ~((bit << one) - one),
-                  "CC.CF": False}
+        values = {
+            "tid.x": t,
+            "ntid.x": self.cta_threads,
+            "ctaid.x": x,
+            "ctaid.y": y,
+            "ctaid.z": z,
+            "nctaid.x": gx,
+            "nctaid.y": gy,
+            "nctaid.z": gz,
+            "clusterid.x": x // k,
+            "clusterid.y": y,
+            "clusterid.z": z,
+            "nclusterid.x": gx // k,
+            "nclusterid.y": gy,
+            "nclusterid.z": gz,
+            "cluster_ctaid.x": x % k,
+            "cluster_nctaid.x": k,
+            "cluster_ctarank": x % k,
+            "cluster_nctarank": k,
+            "laneid": lane,
+            "warpid": t // 32,
+            "nwarpid": self.cta_warps,
+            "smid": linear,
+            "nsmid": gx * gy * gz,
+            "gridid": 0,
+            "is_explicit_cluster": int(k > 1),
+            "lanemask_eq": bit,
+            "lanemask_lt": bit - one,
+            "lanemask_le": (bit << one) - one,
+            "lanemask_ge": ~(bit - one),
+            "lanemask_gt": ~((bit << one) - one),
+            "CC.CF": False,
+        }
         for dim in "yz":
-            values.update({f"tid.{dim}": 0, f"ntid.{dim}": 1, f"cluster_ctaid.{dim}": 0,
-                           f"cluster_nctaid.{dim}": 1})
+            values.update(
+                {
+                    f"tid.{dim}": 0,
+                    f"ntid.{dim}": 1,
+                    f"cluster_ctaid.{dim}": 0,
+                    f"cluster_nctaid.{dim}": 1,
+                }
+            )
         shared = self.shared.size if self.shared else 0
         values.update({"dynamic_smem_size": shared, "total_smem_size": shared})
         for name, index in self.program.special.items():
@@ -167,7 +196,9 @@ class State:
         cta = self.first_cta + t // self.cta_threads
         gx, gy, _ = self.grid
         t %= self.cta_threads
-        return f"CTA ({cta % gx}, {cta // gx % gy}, {cta // gx // gy}), warp {t // 32}, lane {t % 32}"
+        return (
+            f"CTA ({cta % gx}, {cta // gx % gy}, {cta // gx // gy}), warp {t // 32}, lane {t % 32}"
+        )
 
     def fail(self, error, message, sel, row):
         t = int(row if sel is None else sel[row])
@@ -179,9 +210,11 @@ class State:
             at = self.alive & (self.pcs == pc)
             warps = np.unique(self.gwarp[at])
             more = f" and {len(warps) - 8} more" if len(warps) > 8 else ""
-            names = "; ".join(f"CTA {self.first_cta + w // self.cta_warps} warp "
-                              f"{w % self.cta_warps} ({int(at[w * 32:w * 32 + 32].sum())} lanes)"
-                              for w in map(int, warps[:8]))
+            names = "; ".join(
+                f"CTA {self.first_cta + w // self.cta_warps} warp "
+                f"{w % self.cta_warps} ({int(at[w * 32 : w * 32 + 32].sum())} lanes)"
+                for w in map(int, warps[:8])
+            )
             lines.append(f"  {names}{more} wait at {self.where(int(pc))}")
         gone = np.unique(self.gwarp[~self.alive])
         if gone.size:
@@ -285,7 +318,7 @@ class State:
         if pred < 0:
             return fn(self, pc, mask)
         m = self._predicate(pred, neg, mask)
-        if m is True or mask is not None and m is mask:
+        if m is True or (mask is not None and m is mask):
             return fn(self, pc, mask)
         rest = ~m if mask is None else mask & ~m
         if not m.any():

@@ -26,21 +26,33 @@ def synchronised(dec, ins, member, body, dsts, opclass):
         active = S.pack(lanes)
         alive = S.pack(S.alive.reshape(-1, 32))
         need = members.reshape(-1, 32)
-        first = np.where(lanes.any(axis=1), np.take_along_axis(
-            need, lanes.argmax(axis=1)[:, None], axis=1)[:, 0], 0).astype(np.uint32)
+        first = np.where(
+            lanes.any(axis=1),
+            np.take_along_axis(need, lanes.argmax(axis=1)[:, None], axis=1)[:, 0],
+            0,
+        ).astype(np.uint32)
         same = ((need == first[:, None]) | ~lanes).all(axis=1)
         if not same.all():
-            S.fail(PtxSyncError, "lanes of one warp give different member masks", None,
-                   int(np.flatnonzero(~same)[0]) * 32)
+            S.fail(
+                PtxSyncError,
+                "lanes of one warp give different member masks",
+                None,
+                int(np.flatnonzero(~same)[0]) * 32,
+            )
         outside = active & ~first
         if outside.any():
-            S.fail(PtxSyncError, "an executing lane is not in its own member mask", None,
-                   int(np.flatnonzero(outside)[0]) * 32)
+            S.fail(
+                PtxSyncError,
+                "an executing lane is not in its own member mask",
+                None,
+                int(np.flatnonzero(outside)[0]) * 32,
+            )
         ready = (active != 0) & ((first & alive & ~active) == 0)
         go = here & np.repeat(ready, 32)
         if go.any():
             body(S, None if go.all() else go)
         return S.proceed(pc, here, go)
+
     return Exec(CONTROL, run, dsts, opclass)
 
 
@@ -98,11 +110,16 @@ def _shfl(dec, ins):
             bad = inside & ok & ~(inside[src] & listed)
             if bad.any():
                 t = int(np.flatnonzero(bad)[0])
-                S.fail(PtxSyncError, f"shfl reads lane {int(src[t]) % 32}, which does not take "
-                       "part", None, t)
+                S.fail(
+                    PtxSyncError,
+                    f"shfl reads lane {int(src[t]) % 32}, which does not take part",
+                    None,
+                    t,
+                )
         S.merge(i, put, value[src], mask)
         if putp:
             S.merge(j, putp, ok, mask)
+
     dsts = tuple(x for x in (i, j) if x >= 0)
     return synchronised(dec, ins, member, body, dsts, "shuffle")
 
@@ -133,6 +150,7 @@ def _vote(dec, ins):
         else:
             out = (yes == m).all(axis=1) | ~yes.any(axis=1)
         S.merge(i, put, np.repeat(out, 32), mask)
+
     return synchronised(dec, ins, member, body, (i,), "vote")
 
 
@@ -141,12 +159,13 @@ def _activemask(dec, ins):
     mods = Mods(ins)
     mods.type()
     mods.done()
-    d, = dec.expect(ins, 1)
+    (d,) = dec.expect(ins, 1)
     i, put = dec.dst(ins, d, "b32")
 
     def run(S, mask):
         m = np.ones(S.threads, bool) if mask is None else mask
         S.merge(i, put, np.repeat(S.pack(m.reshape(-1, 32)), 32), mask)
+
     return Exec(MEM, run, (i,), "vote")
 
 
@@ -176,6 +195,7 @@ def _match(dec, ins):
             if putp:
                 S.merge(j, putp, every.reshape(-1), mask)
         S.merge(i, put, out, mask)
+
     return synchronised(dec, ins, member, body, tuple(x for x in (i, j) if x >= 0), "vote")
 
 
@@ -189,13 +209,19 @@ def _redux(dec, ins):
         raise unsupported(ins, "unknown form")
     mods.done()
     is_float = ty == "f32"
-    if is_float and op not in ("min", "max") or (absolute or nan) and not is_float:
+    if (is_float and op not in ("min", "max")) or ((absolute or nan) and not is_float):
         raise unsupported(ins, "unknown form")
     d, a, member = dec.expect(ins, 3)
     i, put = dec.dst(ins, d, ty)
     ga = dec.src(ins, a, ty)
-    ufunc = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
-             "or": np.bitwise_or, "xor": np.bitwise_xor}[op]
+    ufunc = {
+        "add": np.add,
+        "min": np.minimum,
+        "max": np.maximum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }[op]
 
     def body(S, mask):
         v = np.broadcast_to(ga(S.regs), (S.threads,)).reshape(-1, 32)
@@ -208,9 +234,14 @@ def _redux(dec, ins):
             bits = np.where(m, bits, first)
             while bits.shape[1] > 1:
                 n = bits.shape[1] // 2
-                bits = min_max_float(np.ascontiguousarray(bits[:, :n]),
-                                     np.ascontiguousarray(bits[:, n:]), view, op == "max", nan,
-                                     canonical)
+                bits = min_max_float(
+                    np.ascontiguousarray(bits[:, :n]),
+                    np.ascontiguousarray(bits[:, n:]),
+                    view,
+                    op == "max",
+                    nan,
+                    canonical,
+                )
             out = bits[:, 0]
         else:
             if op in ("add", "or", "xor"):
@@ -222,6 +253,7 @@ def _redux(dec, ins):
                 neutral = v.dtype.type(info.max if op == "min" else info.min)
             out = ufunc.reduce(np.where(m, v, neutral), axis=1, dtype=v.dtype)
         S.merge(i, put, np.repeat(out, 32), mask)
+
     return synchronised(dec, ins, member, body, (i,), "redux")
 
 
@@ -242,6 +274,5 @@ def _elect(dec, ins):
         S.merge(j, putp, S.lane == np.repeat(lane, 32), mask)
         if i >= 0:
             S.merge(i, put, np.repeat(lane, 32), mask)
+
     return synchronised(dec, ins, member, body, tuple(x for x in (i, j) if x >= 0), "vote")
-
-
