@@ -81,7 +81,7 @@ def build_extension(
     site: directory with the unpacked upstream wheel, which the running Python can import
     include_dirs: LLVM's and MLIR's headers; found or fetched by default (fetch.llvm_include_dirs)
     jobs: parallel compilations
-    definitions: further CMake variables
+    definitions: further CMake variables; {"CMAKE_UNITY_BUILD": "OFF"} compiles file by file
 
     The running Python needs pyelftools. Raises BuildError or fetch.FetchError; then there is no
     libtriton_scan.so in `build_dir`, not even an older one.
@@ -112,6 +112,8 @@ def _build(
         "Python3_EXECUTABLE": sys.executable,
         "CMAKE_MAKE_PROGRAM": find_tool("ninja"),
         "CMAKE_CXX_COMPILER": find_compiler(),
+        # Most of the time goes into MLIR's headers: 50 s of processor time instead of 150.
+        "CMAKE_UNITY_BUILD": "ON",
         **definitions,
     }
     log = build_dir / "build.log"
