@@ -348,6 +348,16 @@ def test_scan_opt_down_to_assembly():
     assert "gfx942" in scan_opt(amd.replace("[32]", "[64]"), "--amdgcn").stdout
 
 
+def test_scan_opt_status_and_missing_input():
+    command = [sys.executable, "-m", "triton.tools.scan_opt"]
+    done = subprocess.run([*command, "--status"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert re.search(r"^available +True$", done.stdout, re.MULTILINE)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "the input is missing" in done.stderr
+
+
 def test_hip_target_is_known():
     from triton.tools.scan_opt import parse_target
 

@@ -6,7 +6,7 @@ wants it.  A file that is missing, damaged or built for another Triton never sto
 warning says why, and scans go through upstream's lowering (as they do with TRITON_NATIVE_SCAN=0,
 silently).
 
-`python -m triton.native_scan` prints the state.
+`python -m triton.tools.scan_opt --status` prints the state.
 """
 
 from __future__ import annotations
@@ -261,12 +261,3 @@ def lower(pm, module, option: str | None):
     fresh = ir.pass_manager(module.context)
     fresh.enable_debug()
     return fresh
-
-
-def _main() -> None:
-    for name, value in vars(status()).items():
-        print(f"{name:10}{value}")
-
-
-if __name__ == "__main__":
-    _main()

@@ -107,7 +107,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("input", help="a file of TTGIR, or - for stdin")
+    parser.add_argument("input", nargs="?", help="a file of TTGIR, or - for stdin")
+    parser.add_argument(
+        "--status", action="store_true", help="only print whether the native lowering is available"
+    )
     for name, text in (
         ("choose-scan-layout", "give scans the cheapest layout"),
         ("lower-scan", "run the native lowering of tt.scan"),
@@ -136,7 +139,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the tool; returns the exit status: 0, or 1 if any module failed."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.status:
+        for name, value in vars(native_scan.status()).items():
+            print(f"{name:10}{value}")
+        return 0
+    if arguments.input is None:
+        parser.error("the input is missing: a file of TTGIR, or - for stdin")
     try:
         text = (
             sys.stdin.read() if arguments.input == "-" else Path(arguments.input).read_text("utf-8")
