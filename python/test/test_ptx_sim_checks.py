@@ -355,6 +355,29 @@ def test_mbarrier_misuse():
     )
 
 
+def test_wgmma_misuse():
+    regs = ", ".join(f"%f{i}" for i in range(4))
+    text = """.reg .b32 %f<4>; .reg .b64 %da, %db;
+mov.u64 %da, {:#x}; mov.u64 %db, {:#x};
+{}
+wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{{}}}, %da, %db, 0, 1, 1, 0, 0;"""
+    fill = (
+        "mov.u32 %a, 0;\nL: st.shared.b32 [%s], 0;\nadd.u32 %s, %s, 512;\n"
+        "add.u32 %a, %a, 1;\nsetp.lt.u32 %p, %a, 8;\n@%p bra L;\nbar.sync 0;"
+    )
+    matrix = 1024 >> 4 | 8 << 16 | 16 << 32  # at byte 1024, no swizzle
+    other = matrix + (2048 >> 4)
+    size = {"warps": 4, "shared": 4096}
+    message = fails(PtxMemoryError, text.format(matrix, other, "", regs), **size)
+    assert "nobody wrote" in message
+    fails(PtxRaceError, text.format(matrix, other, fill.replace("bar.sync 0;", ""), regs), **size)
+    run(text.format(matrix, other, fill, regs), **size)
+    part = fill + "\nsetp.gt.u32 %p, %w, 2;\n@%p ret;"
+    assert "part of a warpgroup" in fails(
+        PtxSyncError, text.format(matrix, other, part, regs), **size
+    )
+
+
 def test_a_value_that_was_never_computed():
     message = fails(PtxSimError, "bra L;\nmov.u32 %a, 1;\nL: add.u32 %b, %a, 1;")
     assert "register %a may be read before anything wrote it" in message

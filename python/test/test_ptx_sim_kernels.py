@@ -117,6 +117,28 @@ def dot_kernel(a_ptr, b_ptr, z_ptr, K, N: tl.constexpr):
 
 
 @triton.jit
+def shaped_dot_kernel(
+    a_ptr, b_ptr, z_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BT: tl.constexpr
+):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    if BT:  # b lies transposed in memory
+        b = tl.load(b_ptr + k[:, None] + n[None, :] * K)
+    else:
+        b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    c = tl.dot(a, b)
+    tl.store(z_ptr + m[:, None] * N + n[None, :], c)
+
+
+@triton.jit
+def chained_dot_kernel(a_ptr, b_ptr, z_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    b = tl.load(b_ptr + i)
+    c = tl.dot(tl.load(a_ptr + i), b)
+    tl.store(z_ptr + i, tl.dot((c * 0.5).to(tl.float16), b))
+
+
+@triton.jit
 def cast_kernel(x_ptr, z_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.store(z_ptr + i, tl.load(x_ptr + i).to(z_ptr.dtype.element_ty))
@@ -241,6 +263,42 @@ def test_dot_on_sm80(dtype):
     run_kernel(dot_kernel, 1, [a, b, z, 3], {"N": 32}, capability=80)
     c = sum(x.astype(np.float64) @ y.astype(np.float64) for x, y in zip(a, b, strict=True))
     np.testing.assert_array_equal(z, np.cumsum(c, 0) * c)
+
+
+SHAPES = [(64, 64, 64), (64, 32, 16), (128, 16, 32), (64, 128, 32)]
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "fp8e5"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_dot_shapes(dtype, shape, capability, transposed):
+    """mma and wgmma in every swizzle; small integers, so the sums are exact."""
+    m, n, k = shape
+    if dtype in ("int8", "fp8e5") and k < 32:
+        k = 32
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(-4, 5, (m, k)), rng.integers(-4, 5, (k, n))
+    z = np.zeros((m, n), np.int32 if dtype == "int8" else np.float32)
+    args = []
+    for v in (a, np.ascontiguousarray(b.T) if transposed else b):
+        bits = to_fp8(v, dtype) if dtype == "fp8e5" else v.astype(dtype)
+        args.append(Typed(bits, dtype) if dtype == "fp8e5" else bits)
+    consts = {"M": m, "N": n, "K": k, "BT": transposed}
+    stats = run_kernel(shaped_dot_kernel, 1, [*args, z], consts, capability=capability)
+    np.testing.assert_array_equal(z, a @ b)
+    assert stats.static["mma"] and bool(stats.static["wgmma_sync"]) == (capability == 90)
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+def test_chained_dots(capability):
+    """The first product is the second one's operand in registers."""
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(-2, 3, (64, 64)).astype(np.float16) for _ in range(2))
+    z = np.zeros((64, 64), np.float32)
+    run_kernel(chained_dot_kernel, 1, [a, b, z], {"N": 64}, capability=capability)
+    want = (a.astype(np.float64) @ b * 0.5) @ b
+    np.testing.assert_array_equal(z, want)
 
 
 @pytest.mark.parametrize("capability", [80, 90])

@@ -16,6 +16,7 @@ from . import (  # noqa: F401
     memory,
     memory_ops,
     warp_ops,
+    wgmma,
 )
 from .decode import Decoder, where
 from .errors import PtxSimError, PtxUnsupported
