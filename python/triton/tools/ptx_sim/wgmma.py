@@ -72,8 +72,7 @@ def _wgmma(dec, ins):
     if (
         k * size != 32
         or _ELEMENTS[tb][0] != size * 8
-        or (saturate
-        and dt != "s32")
+        or (saturate and dt != "s32")
         or (dt == "s32") != (ta in ("s8", "u8"))
     ):
         raise unsupported(ins, "unknown shape or types")
