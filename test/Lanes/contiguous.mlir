@@ -1,8 +1,8 @@
 // Over lanes that follow each other on the axis: log2 steps, each reading the last lane (in
 // reverse: the first) of the neighbouring block of 1, 2, 4, 8 and 16 lanes, and no other shuffle.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
 
 #layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>
 

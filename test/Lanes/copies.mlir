@@ -1,7 +1,7 @@
 // Lanes that hold copies (a tile smaller than the warp) take no step: 8 elements need 3.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
 
 #layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [0], [0]], warp = [], block = []}>
 

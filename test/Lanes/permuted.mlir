@@ -1,8 +1,8 @@
 // Where the finest bit of the axis is lane bit 2, the next lane bit 0, the coarsest lane bit 1, the
 // blocks grow in this order.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
 
 #layout = #ttg.linear<{register = [], lane = [[2, 0], [4, 0], [1, 0], [0, 1], [0, 2]], warp = [], block = []}>
 

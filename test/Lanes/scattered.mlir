@@ -1,8 +1,8 @@
 // Where the axis has lane bits 0, 2 and 4, a step costs one shuffle as ever: the mask of the blocks
 // has gaps. The previous lane's number is computed and read with one more shuffle.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
 
 #layout = #ttg.linear<{register = [[1, 0]], lane = [[2, 0], [0, 1], [4, 0], [0, 2], [8, 0]], warp = [], block = []}>
 

@@ -1,7 +1,7 @@
 // On AMD's targets with 32 lanes a lane run has 5 steps and a shuffle for the previous lane.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --amdgcn - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --amdgcn - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --amdgcn - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --amdgcn - | FileCheck %s
 
 #layout = #ttg.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>
 

@@ -1,8 +1,8 @@
 // On AMD's targets with 64 lanes a lane run has 6 steps, each one ds_bpermute (LLVM reads a single lane
 // with v_readlane), and the previous lane costs one more.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --amdgcn - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --amdgcn - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --amdgcn - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --amdgcn - | FileCheck %s
 
 #layout = #ttg.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32], [64]], warp = [], block = []}>
 

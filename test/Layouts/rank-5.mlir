@@ -1,10 +1,10 @@
 // In a tile of rank 5 each axis is scanned by what holds it: axis 0 by registers, 1 and 3 by lanes, 2
 // by warps; axis 4 has length 1.
-// RUN: sed 's/AXIS/0/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefix=AXIS0
-// RUN: sed 's/AXIS/1/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefix=AXIS1
-// RUN: sed 's/AXIS/2/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefix=AXIS2
-// RUN: sed 's/AXIS/3/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefix=AXIS3
-// RUN: sed 's/AXIS/4/' %s | triton-scan-opt --ptx - | FileCheck %s --check-prefix=AXIS4
+// RUN: sed 's/AXIS/0/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS0
+// RUN: sed 's/AXIS/1/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS1
+// RUN: sed 's/AXIS/2/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS2
+// RUN: sed 's/AXIS/3/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS3
+// RUN: sed 's/AXIS/4/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS4
 
 #layout = #ttg.linear<{register = [[1, 0, 0, 0, 0]], lane = [[0, 0, 0, 1, 0], [0, 0, 0, 2, 0], [0, 0, 0, 4, 0], [0, 1, 0, 0, 0], [0, 2, 0, 0, 0]], warp = [[0, 0, 1, 0, 0], [0, 0, 2, 0, 0]], block = []}>
 

@@ -2,7 +2,7 @@
 // each element is combined once.
 
 // RUN: triton-scan-opt --lower-scan %s | FileCheck %s
-// RUN: triton-scan-opt --ptx %s | FileCheck %s --check-prefix=PTX
+// RUN: triton-scan-opt --lower-scan --ptx %s | FileCheck %s --check-prefix=PTX
 
 #layout = #ttg.linear<{register = [[0], [1], [0]], lane = [[0], [0], [0], [0], [0]], warp = [], block = []}>
 

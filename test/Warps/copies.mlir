@@ -1,8 +1,8 @@
 // Warps that hold copies (a tile smaller than the block) write to words of their own, so that no two
 // warps write the same word, and they read the same totals as their originals.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s --check-prefixes=CHECK,FORWARD
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s --check-prefixes=CHECK,REVERSE
 
 #layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [0]], block = []}>
 
@@ -17,13 +17,17 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// Two positions; then, for the original and the copy, two words for each of their two warps.
+// The bits of the write index: position, copy, whether the thread is not the one that holds a total.
 // CHECK: [[WARP:%.+]] = ttg.warp_id
-// CHECK: [[COPY:%.+]] = llvm.lshr
-// CHECK: [[ORIGINAL:%.+]] = llvm.icmp "eq" [[COPY]]
-// CHECK: [[WRITES:%.+]] = llvm.and %{{.+}}, [[ORIGINAL]] : i1
-// CHECK: [[SHIFTED:%.+]] = llvm.shl [[COPY]]
-// CHECK: [[BESIDE:%.+]] = llvm.add %{{.+}}, [[SHIFTED]]
+// CHECK-COUNT-5: nvvm.shfl.sync idx
+// CHECK: [[THREE:%.+]] = llvm.mlir.constant(3 : i32)
+// CHECK: [[POSITION_AND_COPY:%.+]] = llvm.and [[WARP]], [[THREE]]
+// FORWARD: [[INDEX:%.+]] = llvm.or [[POSITION_AND_COPY]],
+// REVERSE: [[ONE:%.+]] = llvm.mlir.constant(1 : i32)
+// REVERSE: [[REVERSED:%.+]] = llvm.xor [[POSITION_AND_COPY]], [[ONE]]
+// REVERSE: [[INDEX:%.+]] = llvm.or [[REVERSED]],
 // CHECK: ttg.local_alloc : () -> !ttg.memdesc<1x1x8xi32
+// CHECK: llvm.insertvalue [[INDEX]]
+// CHECK: ttg.local_scatter
 // CHECK: ttg.local_load
 // CHECK-SAME: 1x1x2xi32

@@ -23,19 +23,19 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK-COUNT-5: nvvm.shfl.sync idx
 // CHECK:      [[TOTAL:%.+]] = llvm.select
 
-// Lane 31 writes to 0 ^ warp, the others to 4 ^ warp; in reverse lane 0 to 3 ^ warp, the others to
-// 7 ^ warp.
+// Lane 31 writes to word `warp`, the others to 4 + warp; in reverse lane 0 to word 3 ^ warp.
 // CHECK:      llvm.and [[LANE]],
 // FORWARD:    [[LAST:%.+]] = llvm.mlir.constant(31 : i32)
 // REVERSE:    [[LAST:%.+]] = llvm.mlir.constant(0 : i32)
 // CHECK:      [[HOLDS:%.+]] = llvm.icmp "eq" %{{.+}}, [[LAST]]
-// FORWARD:    [[START:%.+]] = llvm.mlir.constant(0 : i32)
-// FORWARD:    [[BESIDE:%.+]] = llvm.mlir.constant(4 : i32)
-// REVERSE:    [[START:%.+]] = llvm.mlir.constant(3 : i32)
-// REVERSE:    [[BESIDE:%.+]] = llvm.mlir.constant(7 : i32)
-// CHECK:      [[BASE:%.+]] = llvm.select [[HOLDS]], [[START]], [[BESIDE]]
 // CHECK:      [[OWN:%.+]] = llvm.and [[WARP]],
-// CHECK:      [[INDEX:%.+]] = llvm.xor [[BASE]], [[OWN]]
+// REVERSE:    [[THREE:%.+]] = llvm.mlir.constant(3 : i32)
+// REVERSE:    [[POSITION:%.+]] = llvm.xor [[OWN]], [[THREE]]
+// CHECK:      [[OTHER:%.+]] = llvm.icmp "ne" [[HOLDS]],
+// CHECK:      [[WIDE:%.+]] = llvm.zext [[OTHER]] : i1 to i32
+// CHECK:      [[BESIDE:%.+]] = llvm.shl [[WIDE]], %{{.+}}
+// FORWARD:    [[INDEX:%.+]] = llvm.or [[OWN]], [[BESIDE]]
+// REVERSE:    [[INDEX:%.+]] = llvm.or [[POSITION]], [[BESIDE]]
 // CHECK:      [[BUFFER:%.+]] = ttg.local_alloc : () -> !ttg.memdesc<1x1x8xi32
 // CHECK-DAG:  llvm.insertvalue [[INDEX]]
 // CHECK-DAG:  llvm.insertvalue [[TOTAL]]

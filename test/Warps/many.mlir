@@ -1,8 +1,8 @@
 // The totals of 16 warps are scanned by lanes: each reads one of them, and 4 steps and one more shuffle
 // give every warp what is before it. Still one barrier.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --ptx - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
 
 #layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64], [128], [256]], block = []}>
 
@@ -24,7 +24,7 @@ module attributes {"ttg.num-warps" = 16 : i32, "ttg.num-ctas" = 1 : i32, "ttg.th
 // CHECK-NOT: {{shfl|bar\.}}
 // CHECK: st.shared.b32
 // CHECK: bar.sync
-// CHECK: ld.shared.b32
+// CHECK: {{ld\.shared|ldmatrix}}
 // CHECK-NOT: bar.
 // CHECK-COUNT-5: shfl.sync.idx
 // CHECK-NOT: {{shfl|bar\.|shared\.}}

@@ -19,16 +19,10 @@ module attributes {"ttg.num-warps" = 8 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // The position has warp bit 2 as bit 0 and warp bit 0 as bit 1.
 // CHECK:      [[WARP:%.+]] = ttg.warp_id
 // CHECK-COUNT-5: nvvm.shfl.sync idx
-// CHECK:      llvm.select %{{.+}}, %{{.+}}, %{{.+}} : i1, i32
-// CHECK:      llvm.select %{{.+}}, %{{.+}}, %{{.+}} : i1, i32
-// CHECK:      [[FOUR:%.+]] = llvm.mlir.constant(4 : i32)
-// CHECK:      [[BIT2:%.+]] = llvm.and [[WARP]], [[FOUR]]
-// CHECK:      [[TWO:%.+]] = llvm.mlir.constant(2 : i32)
-// CHECK:      [[LOW:%.+]] = llvm.lshr [[BIT2]], [[TWO]]
-// CHECK:      [[ONE:%.+]] = llvm.mlir.constant(1 : i32)
-// CHECK:      [[BIT0:%.+]] = llvm.and [[WARP]], [[ONE]]
-// CHECK:      [[HIGH:%.+]] = llvm.shl [[BIT0]]
+// CHECK:      [[BIT2:%.+]] = llvm.and [[WARP]], %{{.+}} : i32
+// CHECK:      [[LOW:%.+]] = llvm.lshr [[BIT2]],
+// CHECK:      [[BIT0:%.+]] = llvm.and [[WARP]],
+// CHECK:      [[HIGH:%.+]] = llvm.shl [[BIT0]],
 // CHECK:      [[POSITION:%.+]] = llvm.or [[LOW]], [[HIGH]]
-// CHECK:      llvm.xor %{{.+}}, [[POSITION]]
 // 4 positions and 4 words beside them for each of 2 rows.
 // CHECK:      ttg.local_alloc : () -> !ttg.memdesc<1x2x8xi32
