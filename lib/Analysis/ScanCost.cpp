@@ -6,10 +6,11 @@
 
 namespace mlir::triton::scan {
 
-// Issue slots; see the header.
+// Issue slots; see the header. A barrier is charged for the time in which few
+// warps of a CTA have anything to issue.
 static constexpr int64_t wordThroughSharedUnit = 4;
-static constexpr int64_t barrier = 16;
-static constexpr int64_t clusterBarrier = 256;
+static constexpr int64_t barrier = 100;
+static constexpr int64_t clusterBarrier = 1000;
 
 int64_t costOfScan(llvm::ArrayRef<Run> runs, ScanWork work) {
   int64_t words = work.wordsPerElement;

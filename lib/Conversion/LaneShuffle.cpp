@@ -7,15 +7,25 @@
 
 namespace mlir::triton::scan {
 
-/// Emits shfl.sync over the whole warp. `clamp` is the instruction's last
-/// operand: bits 8 to 12 are the lane bits that the source keeps from the
-/// reader, bits 0 to 4 bound the others (PTX ISA, shfl.sync).
-static Value createShfl(OpBuilder &builder, Location loc, Value word,
-                        NVVM::ShflKind kind, unsigned offset, unsigned clamp) {
+/// Emits shfl.sync over the whole warp. The instruction's last operand holds
+/// in bits 8 to 12 the lane bits that the source shares with the reader, and
+/// in bits 0 to 4 a bound on the others (PTX ISA, shfl.sync).
+static NVVM::ShflOp createShfl(OpBuilder &builder, Location loc, Type result,
+                               NVVM::ShflKind kind, Value word, Value lane,
+                               unsigned shared, unsigned bound) {
+  bool wantsPredicate = isa<LLVM::LLVMStructType>(result);
   return NVVM::ShflOp::create(
-      builder, loc, builder.getI32Type(), constantI32(builder, loc, -1), word,
-      constantI32(builder, loc, offset), constantI32(builder, loc, clamp), kind,
-      UnitAttr());
+      builder, loc, result, constantI32(builder, loc, -1), word, lane,
+      constantI32(builder, loc, shared << 8 | bound), kind,
+      wantsPredicate ? builder.getUnitAttr() : UnitAttr());
+}
+
+static bool areAscending(ArrayRef<unsigned> bits) {
+  return llvm::is_sorted(bits);
+}
+
+static bool areContiguous(ArrayRef<unsigned> bits) {
+  return bits.back() - bits.front() + 1 == bits.size() && areAscending(bits);
 }
 
 SmallVector<Value>
@@ -39,43 +49,94 @@ SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
   unsigned kept = (threadsPerWarp - 1) & ~mask;
   if (targetInfo.isCuda())
     return shuffle(scalars, [&](Value word) {
-      return createShfl(rewriter, loc, word, NVVM::ShflKind::idx, source,
-                        kept << 8 | (threadsPerWarp - 1));
+      return createShfl(rewriter, loc, word.getType(), NVVM::ShflKind::idx,
+                        word, constantI32(rewriter, loc, source), kept,
+                        threadsPerWarp - 1);
     });
-
-  Value lane = LLVM::AndOp::create(rewriter, loc, laneId,
-                                   constantI32(rewriter, loc, kept));
-  lane = LLVM::OrOp::create(rewriter, loc, lane,
-                            constantI32(rewriter, loc, source));
+  Value lane = LLVM::OrOp::create(rewriter, loc, field(kept),
+                                  constantI32(rewriter, loc, source));
   return fromLane(scalars, lane);
 }
 
-SmallVector<Value> LaneShuffle::fromPredecessor(ValueRange scalars,
-                                                ArrayRef<unsigned> bits,
-                                                bool reverse) {
-  bool contiguous =
-      llvm::all_of(llvm::seq<size_t>(1, bits.size()),
-                   [&](size_t i) { return bits[i] == bits[i - 1] + 1; });
-  if (contiguous && targetInfo.isCuda())
-    return shuffle(scalars, [&](Value word) {
-      return reverse ? createShfl(rewriter, loc, word, NVVM::ShflKind::down,
-                                  1u << bits.front(), threadsPerWarp - 1)
-                     : createShfl(rewriter, loc, word, NVVM::ShflKind::up,
-                                  1u << bits.front(), 0);
-    });
+LaneShuffle::Result LaneShuffle::fromDistance(ValueRange scalars,
+                                              Value distance, unsigned mask,
+                                              bool reverse) {
+  Type i32 = rewriter.getI32Type();
+  auto pair = LLVM::LLVMStructType::getLiteral(rewriter.getContext(),
+                                               {i32, rewriter.getI1Type()});
+  unsigned shared = (threadsPerWarp - 1) & ~mask;
+  unsigned bound = reverse ? threadsPerWarp - 1 : 0;
+  auto kind = reverse ? NVVM::ShflKind::down : NVVM::ShflKind::up;
+  Value exists;
+  auto result = shuffle(scalars, [&](Value word) -> Value {
+    if (exists)
+      return createShfl(rewriter, loc, i32, kind, word, distance, shared,
+                        bound);
+    Value both =
+        createShfl(rewriter, loc, pair, kind, word, distance, shared, bound);
+    exists = LLVM::ExtractValueOp::create(rewriter, loc, both, 1);
+    return LLVM::ExtractValueOp::create(rewriter, loc, both, 0);
+  });
+  return {result, exists};
+}
+
+LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
+                                                 ArrayRef<unsigned> bits,
+                                                 bool reverse) {
+  unsigned bit = 1u << bits.back();
+  unsigned mask = maskOf(bits), finer = mask & ~bit;
+  unsigned source = reverse ? bit : finer;
+  Value isLater = LLVM::ICmpOp::create(
+      rewriter, loc,
+      reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, field(bit),
+      constantI32(rewriter, loc, 0));
+  if (!targetInfo.isCuda() || !areAscending(bits))
+    return {fromField(scalars, mask, source), isLater};
+
+  // The predicate comes with the shuffle when the earlier half asks for a lane
+  // that does not exist; a register that holds the distance is cheaper than a
+  // predicate that has to live as long.
+  if (finer == 0)
+    return fromDistance(scalars, constantI32(rewriter, loc, bit), mask,
+                        reverse);
+  Value distance =
+      reverse ? LLVM::SubOp::create(
+                    rewriter, loc, constantI32(rewriter, loc, bit), field(mask))
+                    .getResult()
+              : LLVM::SubOp::create(rewriter, loc, field(mask),
+                                    constantI32(rewriter, loc, finer))
+                    .getResult();
+  distance =
+      LLVM::SelectOp::create(rewriter, loc, isLater, distance,
+                             constantI32(rewriter, loc, threadsPerWarp - 1));
+  return fromDistance(scalars, distance, threadsPerWarp - 1, reverse);
+}
+
+LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
+                                                 ArrayRef<unsigned> bits,
+                                                 bool reverse) {
+  unsigned mask = maskOf(bits);
+  if (areContiguous(bits) && targetInfo.isCuda())
+    return fromDistance(scalars, constantI32(rewriter, loc, 1u << bits.front()),
+                        mask, reverse);
 
   // Step the position that the bits hold; the first lane's wraps around.
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, bits.size()));
   Value position = moveBits(rewriter, loc, laneId, bits, positionBits);
   position = LLVM::AddOp::create(rewriter, loc, position,
                                  constantI32(rewriter, loc, reverse ? 1 : -1));
-  Value others = LLVM::AndOp::create(
-      rewriter, loc, laneId,
-      constantI32(rewriter, loc, (threadsPerWarp - 1) & ~maskOf(bits)));
   Value lane =
-      LLVM::OrOp::create(rewriter, loc, others,
+      LLVM::OrOp::create(rewriter, loc, field((threadsPerWarp - 1) & ~mask),
                          moveBits(rewriter, loc, position, positionBits, bits));
-  return fromLane(scalars, lane);
+  Value exists =
+      LLVM::ICmpOp::create(rewriter, loc, LLVM::ICmpPredicate::ne, field(mask),
+                           constantI32(rewriter, loc, reverse ? mask : 0));
+  return {fromLane(scalars, lane), exists};
+}
+
+Value LaneShuffle::field(unsigned mask) {
+  return LLVM::AndOp::create(rewriter, loc, laneId,
+                             constantI32(rewriter, loc, mask));
 }
 
 } // namespace mlir::triton::scan

@@ -12,30 +12,52 @@ namespace mlir::triton::scan {
 
 /// Emits shuffles of scalars, packed into words. All lanes take part; every
 /// source lane is in range.
+///
+/// A lane's position in a run is held by some `bits` of its index, finest
+/// first.
 class LaneShuffle {
 public:
+  /// What a lane has read, and an i1: does the lane it asks for exist?
+  struct Result {
+    SmallVector<Value> scalars;
+    Value exists;
+  };
+
   LaneShuffle(RewriterBase &rewriter, Location loc,
               const TargetInfoBase &targetInfo, Value laneId,
               unsigned threadsPerWarp)
       : rewriter(rewriter), loc(loc), targetInfo(targetInfo), laneId(laneId),
         threadsPerWarp(threadsPerWarp) {}
 
+  /// Reads from lane `lane`, an i32; only its bits within the warp count.
+  SmallVector<Value> fromLane(ValueRange scalars, Value lane);
+
   /// Reads from the lane whose index agrees with the reader's outside `mask`
   /// and with `source` inside it.
   SmallVector<Value> fromField(ValueRange scalars, unsigned mask,
                                unsigned source);
 
-  /// Reads from lane `lane`, an i32; only its bits within the warp count.
-  SmallVector<Value> fromLane(ValueRange scalars, Value lane);
+  /// Reads from the previous lane in the direction; the first has none.
+  Result fromPredecessor(ValueRange scalars, ArrayRef<unsigned> bits,
+                         bool reverse);
 
-  /// Reads from the previous lane in the direction, where a lane's position is
-  /// held by `bits` of its index, finest first. The first lane reads anything.
-  SmallVector<Value> fromPredecessor(ValueRange scalars,
-                                     ArrayRef<unsigned> bits, bool reverse);
+  /// In the blocks of 2^bits.size() lanes, reads from the last lane of the half
+  /// that comes earlier in the direction; that half has none before it.
+  Result fromEarlierHalf(ValueRange scalars, ArrayRef<unsigned> bits,
+                         bool reverse);
 
 private:
   SmallVector<Value> shuffle(ValueRange scalars,
                              llvm::function_ref<Value(Value)> shuffleWord);
+
+  /// Reads from `distance` lanes before this one, and after it in reverse; the
+  /// hardware tells whether that is within the lanes that agree with this one
+  /// in all bits but `mask`. NVIDIA only.
+  Result fromDistance(ValueRange scalars, Value distance, unsigned mask,
+                      bool reverse);
+
+  /// Returns laneId & mask.
+  Value field(unsigned mask);
 
   RewriterBase &rewriter;
   Location loc;

@@ -116,20 +116,16 @@ ScanEmitter::scanRegisters(unsigned run, ArrayRef<Tuple> totals,
 SmallVector<Tuple> ScanEmitter::scanWithinWarp(ArrayRef<Tuple> values,
                                                ArrayRef<unsigned> bits,
                                                bool reverse) {
-  unsigned last = reverse ? 0 : maskOf(bits);
   SmallVector<Tuple> inclusive(values.begin(), values.end());
-  for (unsigned i = 0; i < bits.size(); ++i) {
-    unsigned bit = 1u << bits[i];
-    unsigned blockMask = maskOf(bits.take_front(i + 1));
-    unsigned source = blockMask & (last ^ bit);
-    Value isLater = indexIs(laneId, bit, last & bit, LLVM::ICmpPredicate::eq);
+  for (unsigned i = 0; i < bits.size(); ++i)
     for (Tuple &own : inclusive) {
       if (own.empty())
         continue;
-      Tuple earlier = shuffle->fromField(own, blockMask, source);
-      own = combiner.select(isLater, combiner.combine(earlier, own), own);
+      LaneShuffle::Result earlier =
+          shuffle->fromEarlierHalf(own, bits.take_front(i + 1), reverse);
+      own = combiner.select(earlier.exists,
+                            combiner.combine(earlier.scalars, own), own);
     }
-  }
   return inclusive;
 }
 
@@ -156,15 +152,14 @@ ScanEmitter::scanLanes(unsigned run, ArrayRef<Tuple> totals, Wanted wanted) {
           shuffle->fromField(inclusive[slot], mask, mask & ~first);
   SmallVector<Carry> outer = scanRun(run + 1, blockTotals, Wanted::Before);
 
-  Value isNotFirst = indexIs(laneId, mask, first, LLVM::ICmpPredicate::ne);
   SmallVector<Carry> result(totals.size());
   for (unsigned slot : slots)
     result[slot] = complete(
         outer[slot].before,
         [&] {
-          return Prefix{
-              shuffle->fromPredecessor(inclusive[slot], bits, reverse),
-              isNotFirst};
+          LaneShuffle::Result previous =
+              shuffle->fromPredecessor(inclusive[slot], bits, reverse);
+          return Prefix{previous.scalars, previous.exists};
         },
         [&] { return Prefix::always(inclusive[slot]); }, wanted);
   return result;

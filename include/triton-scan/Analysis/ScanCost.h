@@ -19,7 +19,8 @@ struct ScanWork {
 ///
 /// The schedulers issue one instruction a cycle each, but share a unit that
 /// shuffles, loads or stores one 128-byte wavefront a cycle; such an
-/// instruction counts as four. Latencies are left out: other warps hide them.
+/// instruction counts as four. Latencies are left out, other warps hide them,
+/// but for those of barriers.
 int64_t costOfScan(llvm::ArrayRef<Run> runs, ScanWork work);
 
 /// Estimates, in the same unit, the conversion of one operand's tensor through
