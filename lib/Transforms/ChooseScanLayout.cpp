@@ -108,6 +108,7 @@ private:
 
   RankedTensorType current;
   Attribute better;
+  int64_t scanFrequency = 1;
   MinCut graph;
   llvm::MapVector<Value, unsigned> ids;
   llvm::SetVector<Value> values;
@@ -203,8 +204,13 @@ void LayoutSplit::addConversionCosts(Value value) {
   unsigned registers = gpu::getUniqueElemsPerThread(current);
   auto elementType = cast<RankedTensorType>(value.getType()).getElementType();
   Operation *place = def ? def : &value.getParentBlock()->front();
+  int64_t frequency = frequencyOf(place);
+  // Only conversions that leave the scan's loop: beside it, their passes over
+  // shared memory put barriers where a scan by shuffles has one at most.
   int64_t cost =
-      frequencyOf(place) * costOfConversion(registers, wordsOf(elementType));
+      frequency < scanFrequency
+          ? frequency * costOfConversion(registers, wordsOf(elementType))
+          : MinCut::unbounded;
 
   // Paid once: when the value has the better layout and some use does not, and
   // when some use wants it and the value does not have it.
@@ -267,6 +273,7 @@ void LayoutSplit::apply(const llvm::BitVector &takesBetter) {
 }
 
 void LayoutSplit::run(ScanOp scan) {
+  scanFrequency = frequencyOf(scan);
   addComponent(scan->getResult(0));
   for (auto [node, id] : ids)
     if (auto other = node.getDefiningOp<ScanOp>())
