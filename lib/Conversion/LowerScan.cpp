@@ -60,6 +60,14 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo) {
            << op.getAxis() << " of " << op.getInputTypes().front()
            << " into bits; TRITON_NATIVE_SCAN=0 selects upstream's lowering";
 
+  bool crossesBlocks = llvm::any_of(
+      *runs, [](const Run &run) { return run.owner == Owner::Block; });
+  if (crossesBlocks && !targetInfo.isCuda())
+    return op.emitOpError("cannot be lowered: axis ")
+           << op.getAxis()
+           << " crosses CTAs, which cannot share totals on this target; "
+              "use num_ctas=1";
+
   unsigned numRegisters =
       layout.getInDimSize(StringAttr::get(op.getContext(), "register"));
   SmallVector<Tuple> elements(numRegisters);
