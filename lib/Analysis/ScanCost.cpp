@@ -53,8 +53,9 @@ int64_t costOfConversion(unsigned numRegisters, unsigned wordsPerElement) {
 }
 
 std::optional<LinearLayout> layoutForScan(const LinearLayout &layout,
-                                          StringAttr axisDim) {
-  MLIRContext *ctx = axisDim.getContext();
+                                          unsigned axis) {
+  MLIRContext *ctx = (*layout.getOutDimNames().begin()).getContext();
+  StringAttr axisDim = axisDimOf(ctx, axis);
   auto outDims = llvm::to_vector(layout.getOutDimNames());
   StringAttr blockDim = StringAttr::get(ctx, dimNameOf(Owner::Block));
 

@@ -1,6 +1,8 @@
 //===- ScanPlan.cpp - How a layout splits a scan into runs ----------------===//
 
 #include "triton-scan/Analysis/ScanPlan.h"
+#include "triton/Dialect/TritonGPU/IR/Dialect.h"
+#include "triton/Dialect/TritonGPU/IR/LinearLayoutConversions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -26,6 +28,20 @@ struct AxisBit {
   unsigned index;
 };
 } // namespace
+
+LinearLayout registerLayout(RankedTensorType type) {
+  return gpu::toLinearLayout(type).removeZeroBasesAlongDim(
+      StringAttr::get(type.getContext(), dimNameOf(Owner::Register)));
+}
+
+unsigned numRegisters(const LinearLayout &layout) {
+  MLIRContext *ctx = (*layout.getInDimNames().begin()).getContext();
+  return layout.getInDimSize(StringAttr::get(ctx, dimNameOf(Owner::Register)));
+}
+
+StringAttr axisDimOf(MLIRContext *ctx, unsigned axis) {
+  return StringAttr::get(ctx, "dim" + llvm::Twine(axis));
+}
 
 /// Returns the owner of each bit of the axis coordinate, finest first.
 static std::optional<llvm::SmallVector<AxisBit>>
@@ -63,8 +79,10 @@ findOwners(const LinearLayout &layout, StringAttr axisDim) {
 }
 
 std::optional<llvm::SmallVector<Run>> planScan(const LinearLayout &layout,
-                                               StringAttr axisDim) {
-  std::optional<llvm::SmallVector<AxisBit>> bits = findOwners(layout, axisDim);
+                                               unsigned axis) {
+  MLIRContext *ctx = (*layout.getOutDimNames().begin()).getContext();
+  std::optional<llvm::SmallVector<AxisBit>> bits =
+      findOwners(layout, axisDimOf(ctx, axis));
   if (!bits)
     return std::nullopt;
 

@@ -11,12 +11,6 @@
 namespace mlir::triton::scan {
 namespace {
 
-std::optional<SmallVector<Run>> planScan(ScanOp op,
-                                         const LinearLayout &layout) {
-  auto dims = llvm::to_vector(layout.getOutDimNames());
-  return scan::planScan(layout, dims[op.getAxis()]);
-}
-
 /// Surrounds a scan by conversions to and from a layout that any axis of which
 /// can be scanned.
 void convertToBlocked(ScanOp op, RewriterBase &rewriter) {
@@ -48,11 +42,11 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo) {
   Location loc = op.getLoc();
 
   LinearLayout layout = registerLayout(op.getInputTypes().front());
-  std::optional<SmallVector<Run>> runs = planScan(op, layout);
+  std::optional<SmallVector<Run>> runs = planScan(layout, op.getAxis());
   if (!runs) {
     convertToBlocked(op, rewriter);
     layout = registerLayout(op.getInputTypes().front());
-    runs = planScan(op, layout);
+    runs = planScan(layout, op.getAxis());
   }
   if (!runs)
     return op.emitOpError("cannot be lowered: no layout is known that splits "
@@ -68,9 +62,7 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo) {
            << " crosses CTAs, which cannot share totals on this target; "
               "use num_ctas=1";
 
-  unsigned numRegisters =
-      layout.getInDimSize(StringAttr::get(op.getContext(), "register"));
-  SmallVector<Tuple> elements(numRegisters);
+  SmallVector<Tuple> elements(numRegisters(layout));
   for (Value operand : op.getSrcs())
     for (auto [element, value] :
          llvm::zip_equal(elements, unpackStruct(rewriter, loc, operand)))

@@ -36,10 +36,9 @@ SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
 }
 
 SmallVector<unsigned> ScanEmitter::slotsOf(unsigned run) const {
-  StringAttr dim = StringAttr::get(rewriter.getContext(), "register");
   unsigned used = maskOf(runs.take_front(run), Owner::Register);
   SmallVector<unsigned> slots;
-  for (unsigned slot = 0, e = layout.getInDimSize(dim); slot < e; ++slot)
+  for (unsigned slot = 0, e = numRegisters(layout); slot < e; ++slot)
     if (!(slot & used))
       slots.push_back(slot);
   return slots;

@@ -3,22 +3,15 @@
 #include "StructCast.h"
 #include "Prefix.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "triton/Dialect/TritonGPU/IR/Dialect.h"
-#include "triton/Dialect/TritonGPU/IR/LinearLayoutConversions.h"
+#include "triton-scan/Analysis/ScanPlan.h"
 
 namespace mlir::triton::scan {
-
-LinearLayout registerLayout(RankedTensorType type) {
-  return gpu::toLinearLayout(type).removeZeroBasesAlongDim(
-      StringAttr::get(type.getContext(), "register"));
-}
 
 // Triton's own conversion turns tensors into such structs, so that the casts
 // fold away when it meets them.
 static LLVM::LLVMStructType structTypeOf(RankedTensorType type) {
   MLIRContext *ctx = type.getContext();
-  unsigned count =
-      registerLayout(type).getInDimSize(StringAttr::get(ctx, "register"));
+  unsigned count = numRegisters(registerLayout(type));
   SmallVector<Type> elements(count, getScalarType(type.getElementType()));
   return LLVM::LLVMStructType::getLiteral(ctx, elements);
 }

@@ -5,13 +5,8 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "triton/Tools/LinearLayout.h"
 
 namespace mlir::triton::scan {
-
-/// Returns the layout of the registers in which a thread holds `type`: the
-/// tensor's linear layout without register bits that only repeat elements.
-LinearLayout registerLayout(RankedTensorType type);
 
 /// Returns the elements that a thread holds of `tensor`, in register order.
 SmallVector<Value> unpackStruct(OpBuilder &builder, Location loc, Value tensor);

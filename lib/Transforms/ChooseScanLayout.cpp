@@ -9,7 +9,6 @@
 #include "triton-scan/Transforms/Passes.h"
 #include "triton/Dialect/Triton/IR/Dialect.h"
 #include "triton/Dialect/TritonGPU/IR/Dialect.h"
-#include "triton/Dialect/TritonGPU/IR/LinearLayoutConversions.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -175,21 +174,15 @@ void LayoutSplit::addComponent(Value first) {
 
 void LayoutSplit::addScanCosts(ScanOp scan, unsigned node) {
   auto costIn = [&](Attribute encoding) -> int64_t {
-    RankedTensorType type = current.cloneWithEncoding(encoding);
-    MLIRContext *ctx = scan.getContext();
-    auto dim = StringAttr::get(ctx, dimNameOf(Owner::Register));
-    LinearLayout layout =
-        gpu::toLinearLayout(type).removeZeroBasesAlongDim(dim);
-    auto axisDim = llvm::to_vector(layout.getOutDimNames())[scan.getAxis()];
-    auto runs = planScan(layout, axisDim);
+    LinearLayout layout = registerLayout(current.cloneWithEncoding(encoding));
+    auto runs = planScan(layout, scan.getAxis());
     if (!runs) // Has to be converted anyway.
       return MinCut::unbounded >> 31;
     unsigned words = 0;
     for (Type elementType : scan.getElementTypes())
       words += wordsOf(elementType);
     unsigned ops = llvm::range_size(scan.getCombineOp().front()) - 1;
-    return costOfScan(*runs, {static_cast<unsigned>(layout.getInDimSize(dim)),
-                              words, std::max(ops, 1u)});
+    return costOfScan(*runs, {numRegisters(layout), words, std::max(ops, 1u)});
   };
   int64_t frequency = frequencyOf(scan);
   graph.addEdge(MinCut::source, node,
@@ -295,10 +288,8 @@ Attribute findBetterEncoding(ScanOp scan) {
   if (type.getNumElements() * elementBits / 8 > maxTensorBytes)
     return Attribute();
 
-  LinearLayout layout = gpu::toLinearLayout(type).removeZeroBasesAlongDim(
-      StringAttr::get(ctx, dimNameOf(Owner::Register)));
-  auto axisDim = llvm::to_vector(layout.getOutDimNames())[scan.getAxis()];
-  std::optional<LinearLayout> better = layoutForScan(layout, axisDim);
+  LinearLayout layout = registerLayout(type);
+  std::optional<LinearLayout> better = layoutForScan(layout, scan.getAxis());
   if (!better || *better == layout)
     return Attribute();
   return gpu::LinearEncodingAttr::get(ctx, *better);

@@ -27,14 +27,14 @@ int64_t costOfScan(llvm::ArrayRef<Run> runs, ScanWork work);
 /// shared memory.
 int64_t costOfConversion(unsigned numRegisters, unsigned wordsPerElement);
 
-/// Returns the layout of the same tensor that makes a scan along `axisDim`
+/// Returns the layout of the same tensor that makes a scan along `axis`
 /// cheapest: the finest bits of the axis in registers, then lanes, then warps.
 /// The split over CTAs and the number of registers stay as they are.
 ///
-/// `layout` has no zero register bases. Returns nullopt if some basis moves
-/// more than one dim, or two bases the same bit.
+/// `layout` is a register layout. Returns nullopt if the tensor does not fit,
+/// which takes a basis over CTAs that moves more than one bit.
 std::optional<LinearLayout> layoutForScan(const LinearLayout &layout,
-                                          StringAttr axisDim);
+                                          unsigned axis);
 
 } // namespace mlir::triton::scan
 

@@ -1,12 +1,13 @@
 //===- ScanPlan.h - How a layout splits a scan into runs --------*- C++ -*-===//
 //
-// Pure layout analysis: no IR is read or built here.
+// Pure layout analysis: no operation is read or built here.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TRITON_SCAN_ANALYSIS_SCANPLAN_H
 #define TRITON_SCAN_ANALYSIS_SCANPLAN_H
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "triton/Tools/LinearLayout.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
@@ -29,14 +30,24 @@ struct Run {
   unsigned size() const { return 1u << bits.size(); }
 };
 
-/// Splits the axis `axisDim` of `layout` into runs, finest first. Bits outside
-/// the runs hold other rows of the tensor, or copies.
+/// Returns the layout of the registers in which a thread holds `type`, which
+/// has a distributed encoding: the tensor's linear layout (in-dims register,
+/// lane, warp, block) without register bits that only repeat elements.
+LinearLayout registerLayout(RankedTensorType type);
+
+/// Returns the number of elements that a thread holds.
+unsigned numRegisters(const LinearLayout &layout);
+
+/// Splits the axis `axis` of a register layout into runs, finest first. Bits
+/// outside the runs hold other rows of the tensor, or copies.
 ///
-/// `layout` is a distributed layout (in-dims register, lane, warp, block).
 /// Returns nullopt unless every bit of the axis coordinate has exactly one
 /// owner that moves nothing else; such a layout has to be converted first.
 std::optional<llvm::SmallVector<Run>> planScan(const LinearLayout &layout,
-                                               StringAttr axisDim);
+                                               unsigned axis);
+
+/// Returns the name of an axis as an out-dim of layouts.
+StringAttr axisDimOf(MLIRContext *ctx, unsigned axis);
 
 } // namespace mlir::triton::scan
 
