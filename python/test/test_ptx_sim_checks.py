@@ -10,6 +10,7 @@ from triton.tools.ptx_sim import (
     PtxRaceError,
     PtxSimError,
     PtxSyncError,
+    PtxUnsupported,
     launch,
 )
 
@@ -381,6 +382,23 @@ wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{{}}}, %da, %db, 0, 1, 1, 0, 
 def test_a_value_that_was_never_computed():
     message = fails(PtxSimError, "bra L;\nmov.u32 %a, 1;\nL: add.u32 %b, %a, 1;")
     assert "register %a may be read before anything wrote it" in message
+
+
+def test_branch_beyond_the_list_of_targets():
+    message = fails(PtxSimError, "T: .branchtargets A; brx.idx %t, T; A: mov.u32 %a, 0;")
+    assert "index 31 into a list of 1 targets" in message and "warp 0, lane 1" in message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("T: .branchtargets A; brx.idx %t, T;", "unknown label A"),
+        ("A: brx.idx %t, A;", "unknown list of targets A"),
+        (".branchtargets A; A: mov.u32 %a, 0;", "without a label"),
+    ],
+)
+def test_branches_to_nowhere(body, message):
+    assert message in fails(PtxUnsupported, body)
 
 
 def test_runaway_loop():

@@ -140,6 +140,20 @@ def test_loops_with_different_trip_counts():
     np.testing.assert_array_equal(got["e"], np.repeat(want[::32], 32))  # all lanes are back
 
 
+def test_branches_through_a_list_of_targets():
+    a = (integers(np.uint32, N, 7) % 3).astype(np.uint32)
+    body = """TARGETS: .branchtargets ZERO, ONE, ZERO;
+        mov.u32 %d, 0; brx.idx %a, TARGETS; ZERO: add.u32 %d, %d, 10; bra DONE;
+        ONE: add.u32 %d, %d, 200; DONE: shfl.sync.idx.b32 %e, %d, 1, 31, -1;"""
+    got = execute(body, {"a": a}, {"d": np.uint32, "e": np.uint32})
+    want = np.where(a == 1, 200, 10)
+    assert set(a) == {0, 1, 2}
+    np.testing.assert_array_equal(got["d"], want)
+    np.testing.assert_array_equal(got["e"], np.repeat(want[1::32], 32))  # all lanes are back
+    same = execute(body, {"a": np.ones(N, np.uint32)}, {"d": np.uint32, "e": np.uint32})
+    np.testing.assert_array_equal(same["d"], 200)
+
+
 def test_predicated_instructions_keep_other_lanes():
     a = integers(np.uint32, N, 6)
     got = execute(

@@ -52,6 +52,40 @@ def _bra(dec, ins):
     return Exec(CONTROL, run, (), "branch", owns_pred=True)
 
 
+@instruction("brx")
+def _brx(dec, ins):
+    mods = Mods(ins)
+    if not mods.flag("idx"):
+        raise unsupported(ins, "unknown form")
+    mods.flag("uni")
+    mods.done()
+    index, name = dec.expect(ins, 2)
+    labels = ins.scope.table(name)
+    if labels is None:
+        raise unsupported(ins, f"unknown list of targets {name}")
+    targets = [ins.scope.label(label) for label in labels]
+    if None in targets:
+        raise unsupported(ins, f"unknown label {labels[targets.index(None)]}")
+    targets = np.array(targets)
+    get = dec.src(ins, index, "u32")
+
+    def run(S, pc, mask):
+        here = np.ones(S.threads, bool) if mask is None else mask
+        wanted = np.broadcast_to(get(S.regs), (S.threads,))[here]
+        if (wanted >= len(targets)).any():
+            t = int(np.flatnonzero(here)[np.argmax(wanted >= len(targets))])
+            S.fail(
+                PtxSimError, f"index {wanted.max()} into a list of {len(targets)} targets", None, t
+            )
+        to = targets[wanted]
+        if (to == to[0]).all():
+            return int(to[0])
+        S.pcs[here] = to
+        return None
+
+    return Exec(CONTROL, run, (), "branch")
+
+
 @instruction("exit")
 def _exit(dec, ins):
     dec.expect(ins, 0)

@@ -57,6 +57,7 @@ class Scope:
 
     def __init__(self, parent: Scope | None = None):
         self.parent, self.names, self.labels = parent, {}, {}
+        self.tables = {}  # label of a .branchtargets list -> its labels
 
     def find(self, name: str):
         scope = self
@@ -71,6 +72,14 @@ class Scope:
         while scope is not None:
             if name in scope.labels:
                 return scope.labels[name]
+            scope = scope.parent
+        return None
+
+    def table(self, name: str):
+        scope = self
+        while scope is not None:
+            if name in scope.tables:
+                return scope.tables[name]
             scope = scope.parent
         return None
 
@@ -240,6 +249,7 @@ def _instruction(text: str, line: int, loc, scope: Scope, used) -> Inst:
 
 def _body(module: Module, fn: Function, text: str, start: int, end: int, line: int) -> None:
     scope, loc, used, pos, counted = fn.scope, None, None, start, start
+    label = None
     code = module.code
     fn.start = len(code)
     match = _TOKEN.match
@@ -273,6 +283,10 @@ def _body(module: Module, fn: Function, text: str, start: int, end: int, line: i
                     used = int(u[1], 0)
                 elif '"nounroll"' not in stmt:
                     raise PtxUnsupported(f"PTX line {line}: unknown pragma: {stmt}")
+            elif stmt.startswith(".branchtargets"):
+                if scope.labels.pop(label, None) is None:
+                    raise PtxUnsupported(f"PTX line {line}: .branchtargets without a label: {stmt}")
+                scope.tables[label] = [t.strip() for t in stmt.split(None, 1)[1].split(",")]
             else:
                 var = _variable(stmt, line)
                 scope.names[var.name] = var
@@ -284,7 +298,8 @@ def _body(module: Module, fn: Function, text: str, start: int, end: int, line: i
             else:
                 module.files[int(words[1])] = m.group("line").split('"')[1]
         elif kind == "label":
-            scope.labels[m.group("label")] = len(code)
+            label = m.group("label")
+            scope.labels[label] = len(code)
         elif kind == "open":
             scope = Scope(scope)
         else:
