@@ -386,7 +386,7 @@ def test_a_value_that_was_never_computed():
 
 def test_branch_beyond_the_list_of_targets():
     message = fails(PtxSimError, "T: .branchtargets A; brx.idx %t, T; A: mov.u32 %a, 0;")
-    assert "index 31 into a list of 1 targets" in message and "warp 0, lane 1" in message
+    assert "index 1 into a list of 1 targets" in message and "warp 0, lane 1" in message
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,11 @@ def _brx(dec, ins):
     def run(S, pc, mask):
         here = np.ones(S.threads, bool) if mask is None else mask
         wanted = np.broadcast_to(get(S.regs), (S.threads,))[here]
-        if (wanted >= len(targets)).any():
-            t = int(np.flatnonzero(here)[np.argmax(wanted >= len(targets))])
-            S.fail(
-                PtxSimError, f"index {wanted.max()} into a list of {len(targets)} targets", None, t
-            )
+        beyond = wanted >= len(targets)
+        if beyond.any():
+            first = int(np.argmax(beyond))
+            message = f"index {wanted[first]} into a list of {len(targets)} targets"
+            S.fail(PtxSimError, message, np.flatnonzero(here), first)
         to = targets[wanted]
         if (to == to[0]).all():
             return int(to[0])
