@@ -33,6 +33,7 @@ LaneShuffle::shuffle(ValueRange scalars,
                      llvm::function_ref<Value(Value)> shuffleWord) {
   WordPacking packing(scalars.getTypes());
   SmallVector<Value> words = packing.pack(rewriter, loc, scalars);
+  shuffles += words.size();
   for (Value &word : words)
     word = shuffleWord(word);
   return packing.unpack(rewriter, loc, words);

@@ -46,6 +46,9 @@ public:
   Result fromEarlierHalf(ValueRange scalars, ArrayRef<unsigned> bits,
                          bool reverse);
 
+  /// How many words were shuffled.
+  unsigned numShuffles() const { return shuffles; }
+
 private:
   SmallVector<Value> shuffle(ValueRange scalars,
                              llvm::function_ref<Value(Value)> shuffleWord);
@@ -64,6 +67,7 @@ private:
   const TargetInfoBase &targetInfo;
   Value laneId;
   unsigned threadsPerWarp;
+  unsigned shuffles = 0;
 };
 
 } // namespace mlir::triton::scan

@@ -37,7 +37,24 @@ void convertToBlocked(ScanOp op, RewriterBase &rewriter) {
   }
 }
 
-LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo) {
+/// Says what a scan has become.
+void emitRemark(ScanOp op, ArrayRef<Run> runs,
+                ScanEmitter::Statistics statistics) {
+  InFlightDiagnostic remark = op.emitRemark();
+  remark << (op.getReverse() ? "reverse" : "forward") << " scan along axis "
+         << op.getAxis() << " of " << op.getInputTypes().front()
+         << "; axis bits, finest first:";
+  for (const Run &run : runs)
+    remark << " " << run.bits.size() << " " << dimNameOf(run.owner);
+  if (runs.empty())
+    remark << " none";
+  remark << "; a thread executes " << statistics.shuffles << " shuffles, "
+         << statistics.exchanges << " exchanges, " << statistics.combines
+         << " combines";
+}
+
+LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
+                        bool remarks) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
 
@@ -70,6 +87,8 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo) {
 
   ScanEmitter emitter(op, rewriter, layout, targetInfo);
   elements = emitter.emit(*runs, elements);
+  if (remarks)
+    emitRemark(op, *runs, emitter.statistics());
 
   SmallVector<Value> results;
   for (auto [i, result] : llvm::enumerate(op->getResults()))
@@ -83,6 +102,8 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo) {
 
 struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerScanPass)
+
+  explicit LowerScanPass(bool remarks) : remarks(remarks) {}
 
   StringRef getArgument() const override { return "lower-scan"; }
   StringRef getDescription() const override {
@@ -104,15 +125,17 @@ struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
       return signalPassFailure();
     }
     for (ScanOp op : scans)
-      if (failed(lowerScan(op, *targetInfo)))
+      if (failed(lowerScan(op, *targetInfo, remarks)))
         return signalPassFailure();
   }
+
+  bool remarks;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createLowerScanPass() {
-  return std::make_unique<LowerScanPass>();
+std::unique_ptr<Pass> createLowerScanPass(bool remarks) {
+  return std::make_unique<LowerScanPass>(remarks);
 }
 
 } // namespace mlir::triton::scan

@@ -31,6 +31,7 @@ Combiner::Combiner(ScanOp op, OpBuilder &builder) : op(op), builder(builder) {
 }
 
 Tuple Combiner::combine(ValueRange earlier, ValueRange later) {
+  ++combines;
   Location loc = op.getLoc();
   Block &region = op.getCombineOp().front();
   IRMapping mapping;

@@ -42,10 +42,14 @@ public:
   /// Joins two neighbouring prefixes, either of which may be empty.
   Prefix join(const Prefix &earlier, const Prefix &later);
 
+  /// How often the combine region was emitted.
+  unsigned numCombines() const { return combines; }
+
 private:
   ScanOp op;
   OpBuilder &builder;
   SmallVector<Type> scalarTypes;
+  unsigned combines = 0;
 };
 
 /// Returns the LLVM type that holds one element of type `type` in a register.

@@ -113,8 +113,7 @@ ScanEmitter::scanRegisters(unsigned run, ArrayRef<Tuple> totals,
 }
 
 SmallVector<Tuple> ScanEmitter::scanWithinWarp(ArrayRef<Tuple> values,
-                                               ArrayRef<unsigned> bits,
-                                               bool reverse) {
+                                               ArrayRef<unsigned> bits) {
   SmallVector<Tuple> inclusive(values.begin(), values.end());
   for (unsigned i = 0; i < bits.size(); ++i)
     for (Tuple &own : inclusive) {
@@ -138,7 +137,7 @@ ScanEmitter::scanLanes(unsigned run, ArrayRef<Tuple> totals, Wanted wanted) {
   SmallVector<Tuple> slotTotals(totals.size());
   for (unsigned slot : slots)
     slotTotals[slot] = totals[slot];
-  SmallVector<Tuple> inclusive = scanWithinWarp(slotTotals, bits, reverse);
+  SmallVector<Tuple> inclusive = scanWithinWarp(slotTotals, bits);
 
   // The last lane holds the total. Between warps it goes through memory, to
   // which that lane writes it; otherwise every lane needs it.
@@ -195,6 +194,7 @@ ScanEmitter::scanThreadGroups(unsigned run, ArrayRef<Tuple> totals,
 SmallVector<ScanEmitter::GroupPrefix>
 ScanEmitter::exchangeTotals(unsigned run, Value position,
                             ArrayRef<Tuple> slotTotals) {
+  ++exchanges;
   TotalsExchange exchange(rewriter, op.getLoc(), layout, runs[run], reverse);
   for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
     exchange.setUniform(owner, maskOf(runs.take_front(run), owner));
@@ -251,30 +251,23 @@ SmallVector<ScanEmitter::GroupPrefix>
 ScanEmitter::scanGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
                         ArrayRef<unsigned> lanes, bool wantTotal) {
   Location loc = op.getLoc();
-  // The lanes hold the totals in the direction's order already.
   SmallVector<Tuple> inclusive = scanWithinWarp(
       llvm::map_to_vector(slots, [](ArrayRef<Tuple> own) { return own[0]; }),
-      lanes, /*reverse=*/false);
+      lanes);
 
   // The lane before the one that holds this group's total.
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, lanes.size()));
-  unsigned last = (1u << lanes.size()) - 1;
-  Value previous =
-      reverse
-          ? LLVM::SubOp::create(rewriter, loc,
-                                constantI32(rewriter, loc, last - 1), position)
-                .getResult()
-          : LLVM::AddOp::create(rewriter, loc, position,
-                                constantI32(rewriter, loc, -1))
-                .getResult();
+  Value previous = LLVM::AddOp::create(
+      rewriter, loc, position, constantI32(rewriter, loc, reverse ? 1 : -1));
   Value lane = moveBits(rewriter, loc, previous, positionBits, lanes);
 
+  unsigned mask = maskOf(lanes);
   SmallVector<GroupPrefix> result;
   for (const Tuple &own : inclusive)
-    result.push_back(
-        {shuffle->fromLane(own, lane),
-         wantTotal ? shuffle->fromField(own, maskOf(lanes), maskOf(lanes))
-                   : Tuple()});
+    result.push_back({shuffle->fromLane(own, lane),
+                      wantTotal
+                          ? shuffle->fromField(own, mask, reverse ? 0 : mask)
+                          : Tuple()});
   return result;
 }
 

@@ -31,6 +31,14 @@ public:
   // Output: the inclusive prefixes, by register.
   SmallVector<Tuple> emit(ArrayRef<Run> runs, ArrayRef<Tuple> elements);
 
+  /// What the code of one thread consists of.
+  struct Statistics {
+    unsigned shuffles, exchanges, combines;
+  };
+  Statistics statistics() const {
+    return {shuffle->numShuffles(), exchanges, combiner.numCombines()};
+  }
+
 private:
   /// From so many warps on, their totals are scanned and not folded.
   static constexpr unsigned minGroupsToScan = 16;
@@ -68,7 +76,7 @@ private:
   // "Conditional-Sum Addition Logic", 1960). The order of association depends
   // on the positions alone.
   SmallVector<Tuple> scanWithinWarp(ArrayRef<Tuple> values,
-                                    ArrayRef<unsigned> bits, bool reverse);
+                                    ArrayRef<unsigned> bits);
 
   /// What the warps or CTAs before this one add up to (anything in the first),
   /// and all of them together (if asked for).
@@ -114,6 +122,7 @@ private:
   Value laneId, warpId;
   std::optional<LaneShuffle> shuffle;
   ArrayRef<Run> runs;
+  unsigned exchanges = 0;
 };
 
 } // namespace mlir::triton::scan

@@ -28,6 +28,7 @@ static FileLineColLoc userLocation(Location loc) {
   }
 }
 
+/// Returns "file:line:column: text".
 static std::string format(Diagnostic &diagnostic) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -46,6 +47,11 @@ struct ErrorKeeper : PassInstrumentation {
     DiagnosticEngine &engine = op->getContext()->getDiagEngine();
     // Called before older handlers; failure() passes the diagnostic on.
     handler = engine.registerHandler([](Diagnostic &diagnostic) {
+      // libtriton would drop remarks.
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) {
+        llvm::errs() << format(diagnostic) << "\n";
+        return success();
+      }
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
           firstError.empty())
         firstError = format(diagnostic);

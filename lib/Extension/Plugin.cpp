@@ -26,13 +26,16 @@ static void registerChooseScanLayout() {
   registerPass(triton::scan::createChooseScanLayoutPass);
 }
 
-static void addLowerScan(PassManager *pm, const std::vector<std::string> &) {
+// Takes one optional argument, "remarks".
+static void addLowerScan(PassManager *pm,
+                         const std::vector<std::string> &args) {
   triton::scan::keepFirstError(*pm);
-  pm->addPass(triton::scan::createLowerScanPass());
+  bool remarks = llvm::is_contained(args, "remarks");
+  pm->addPass(triton::scan::createLowerScanPass(remarks));
 }
 
 static void registerLowerScan() {
-  registerPass(triton::scan::createLowerScanPass);
+  registerPass([] { return triton::scan::createLowerScanPass(); });
 }
 
 static void registerAbiSelfTest() {

@@ -216,7 +216,8 @@ def add_pass(pm, name: str) -> None:
     from triton._C.libtriton import passes
 
     load()
-    getattr(passes.plugin, f"add_{name}")(pm, [])
+    wants_remarks = name == "lower_scan" and knobs.scan.remarks
+    getattr(passes.plugin, f"add_{name}")(pm, ["remarks"] if wants_remarks else [])
 
 
 def add_lowering(pm) -> None:

@@ -13,7 +13,10 @@ namespace mlir::triton::scan {
 /// It runs before shared memory is allocated and before scf becomes cf (a
 /// combine region has one block). Fails with an error at the scan's location
 /// when the module has no known target.
-std::unique_ptr<Pass> createLowerScanPass();
+///
+/// With `remarks`, emits one remark a scan: the axis, the runs that it is split
+/// into and what a thread executes for it.
+std::unique_ptr<Pass> createLowerScanPass(bool remarks = false);
 
 } // namespace mlir::triton::scan
 
