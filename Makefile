@@ -2,11 +2,15 @@
 # make test    set up .venv, build the overlay, run lit (test/) and pytest (python/test)
 # make wheel   write dist/triton-3.9.0+revscan.1-*.whl
 # make overlay bring build/overlay/<python tag>/ up to date; seconds after the first time
+# make fuzz    check N scans (20000) of random layouts and operators; SEED=... repeats a run
+# make mutants break the lowering in many ways, and see that the tests notice; long
 # make format, make check-format, make clean
 # PYTHON=python3.12 chooses the Python that .venv is made from.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+N ?= 20000
+SEED ?=
 LIT_ARGS ?=
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -14,7 +18,7 @@ HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lit pytest overlay wheel refresh-patches format check-format clean tools
+.PHONY: help demo test lit pytest fuzz mutants overlay wheel refresh-patches format check-format clean tools
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -47,6 +51,14 @@ lit: tools $(VENV)/.ready
 pytest: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) python/test
+
+fuzz: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/install.py overlay
+	@PYTHONPATH=python/test TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python -m fuzz $(N) \
+	  $(if $(SEED),--seed $(SEED))
+
+mutants: tools $(VENV)/.ready
+	@$(BIN)/python python/test/mutation
 
 overlay: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/overlay.py

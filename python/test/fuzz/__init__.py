@@ -1,0 +1,1 @@
+"""A fuzzer for tt.scan: random layouts, operators and shapes, written as TTGIR, run in ptx_sim."""

@@ -1,0 +1,55 @@
+"""Runs hypothesis over programs from a seed and counts the scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+
+from . import runner
+from .programs import Program, programs
+
+
+def run_programs(
+    seed: int,
+    count: int,
+    before: Callable[[Program], None] = lambda program: None,
+    check: Callable[[Program], None] = runner.run,
+    max_scans: int = 6,
+    lanes: int = 32,
+    shrink: bool = True,
+) -> int:
+    """Check `count` random programs and return how many scans they had.
+
+    before: called with each program before it is checked
+
+    The first failure is shrunk and raised as the exception of the smallest program that fails,
+    with the seed and the program's TTGIR as a note.
+    """
+    total = 0
+
+    # The explain phase would only run the program more often.
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+    @hypothesis.given(programs(max_scans, lanes))
+    def check_one(program: Program) -> None:
+        nonlocal total
+        before(program)
+        try:
+            check(program)
+        except Exception as error:
+            error.add_note(f"seed {seed}, program:\n{program.describe()}")
+            raise
+        total += len(program.scans)
+
+    check_one()
+    return total

@@ -1,0 +1,332 @@
+"""Programs: kernels with a few independent scans, and their text as TTGIR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from hypothesis import strategies as st
+
+from .backends import TextBackend, is_float
+from .layouts import Layout, Machine, layouts, sliced
+from .operators import Operator, operators
+
+TARGETS = {32: "cuda:90", 64: "hip:gfx942"}
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One scan, with pointers of its own.
+
+    loop: "none"; "repeat" scans `trips` times what the scan before gave; "reload" scans `trips`
+        tensors and adds up the results (the maximum of floats, xor of i1).
+    is_static: is the trip count a constant?
+    seed: of the data
+    """
+
+    layout: Layout
+    axis: int
+    reverse: bool
+    operator: Operator
+    loop: str
+    trips: int
+    is_static: bool
+    seed: int
+
+    @property
+    def num_tensors(self) -> int:
+        """How many tensors each operand's buffer holds."""
+        return self.trips if self.loop == "reload" else 1
+
+    def __str__(self) -> str:
+        direction = "reverse" if self.reverse else "forward"
+        loop = f", {self.loop} x{self.trips}" if self.loop != "none" else ""
+        return f"{self.operator.name}, axis {self.axis}, {direction}{loop}, data seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Scans in one kernel, so that they share the cost of a compilation and of a launch."""
+
+    machine: Machine
+    scans: tuple[Scan, ...]
+
+    def describe(self) -> str:
+        """Return the TTGIR below a comment for each scan."""
+        comments = "".join(f"// scan {i}: {scan}\n" for i, scan in enumerate(self.scans))
+        return comments + write(self)
+
+    def __repr__(self) -> str:
+        return f"<program of {len(self.scans)} scans>"
+
+
+@st.composite
+def scans(draw, machine: Machine, max_bits: int) -> Scan:
+    layout = draw(layouts(machine, max_bits))
+    operator = draw(operators())
+    loops = ("none", "none", "reload", "repeat") if operator.is_closed else ("none", "reload")
+    loop = draw(st.sampled_from(loops))
+    return Scan(
+        layout,
+        draw(st.integers(0, len(layout.shape) - 1)),
+        draw(st.booleans()),
+        operator,
+        loop,
+        draw(st.integers(1, 3)) if loop != "none" else 1,
+        loop != "none" and draw(st.booleans()),
+        draw(st.integers(0, 999)),
+    )
+
+
+@st.composite
+def programs(draw, max_scans: int = 6, lanes: int = 32) -> Program:
+    """Programs for 1 to 16 warps and 1 to 4 CTAs."""
+    ctas = draw(st.sampled_from((1, 1, 1, 1, 1, 1, 2, 4))) if lanes == 32 else 1
+    warps = draw(st.sampled_from((1, 2, 4, 8, 16) if ctas == 1 else (1, 2, 4)))
+    machine = Machine(lanes, warps, ctas)
+    # Now and then a tensor of up to 4096 elements, by itself.
+    if draw(st.integers(0, 24)) == 24:
+        return Program(machine, (draw(scans(machine, 12)),))
+    max_bits = max(7, machine.thread_bits + 1)
+    count = draw(st.integers(1, max_scans))
+    return Program(machine, tuple(draw(scans(machine, max_bits)) for _ in range(count)))
+
+
+def memory_type(kind: str) -> str:
+    return "i8" if kind == "i1" else kind
+
+
+def _tensor(shape, kind: str, encoding: str) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}{kind}, {encoding}>"
+
+
+class _Writer:
+    """Writes the body of a kernel; the names of values begin with `prefix`."""
+
+    def __init__(self, prefix: str):
+        self.prefix = prefix
+        self.lines: list[str] = []
+        self.indent = "    "
+        self.count = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append(self.indent + text)
+
+    def define(self, text: str) -> str:
+        name = self.fresh()
+        self.line(f"{name} = {text}")
+        return name
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"%{self.prefix}{self.count}"
+
+    def offsets(self, shape, encoding: str) -> str:
+        """Define the row-major offset of each element, an i32 tensor."""
+        total = None
+        full = _tensor(shape, "i32", encoding)
+        stride = prod(shape)
+        for dim, size in enumerate(shape):
+            stride //= size
+            # Encodings with fewer and fewer dimensions, and the way back.
+            encodings = [encoding]
+            removed = [d for d in reversed(range(len(shape))) if d != dim]
+            for d in removed:
+                encodings.append(sliced(encodings[-1], d))
+            part = [size]
+            kind = _tensor(part, "i32", encodings.pop())
+            value = self.define(f"tt.make_range {{start = 0 : i32, end = {size} : i32}} : {kind}")
+            for d in reversed(removed):
+                part.insert(d, 1)
+                old, kind = kind, _tensor(part, "i32", encodings.pop())
+                value = self.define(
+                    f"tt.expand_dims {value} {{axis = {d} : i32}} : {old} -> {kind}"
+                )
+            if stride != 1:
+                factor = self.define(f"arith.constant dense<{stride}> : {kind}")
+                value = self.define(f"arith.muli {value}, {factor} : {kind}")
+            if kind != full:
+                value = self.define(f"tt.broadcast {value} : {kind} -> {full}")
+            total = self.define(f"arith.addi {total}, {value} : {full}") if total else value
+        return total
+
+    def pointers(self, pointer: str, offsets: str, shape, kind: str, encoding: str) -> str:
+        memory = memory_type(kind)
+        many = _tensor(shape, f"!tt.ptr<{memory}>", encoding)
+        splat = self.define(f"tt.splat {pointer} : !tt.ptr<{memory}> -> {many}")
+        return self.define(
+            f"tt.addptr {splat}, {offsets} : {many}, {_tensor(shape, 'i32', encoding)}"
+        )
+
+    def load(self, pointer: str, offsets: str, shape, kind: str, encoding: str) -> str:
+        at = self.pointers(pointer, offsets, shape, kind, encoding)
+        value = self.define(
+            f"tt.load {at} : {_tensor(shape, f'!tt.ptr<{memory_type(kind)}>', encoding)}"
+        )
+        if kind != "i1":
+            return value
+        wide = _tensor(shape, "i8", encoding)
+        zero = self.define(f"arith.constant dense<0> : {wide}")
+        return self.define(f"arith.cmpi ne, {value}, {zero} : {wide}")
+
+    def store(self, pointer: str, offsets: str, value: str, shape, kind: str, encoding: str):
+        if kind == "i1":
+            narrow, wide = (_tensor(shape, k, encoding) for k in ("i1", "i8"))
+            value = self.define(f"arith.extui {value} : {narrow} to {wide}")
+        at = self.pointers(pointer, offsets, shape, kind, encoding)
+        self.line(
+            f"tt.store {at}, {value} : {_tensor(shape, f'!tt.ptr<{memory_type(kind)}>', encoding)}"
+        )
+
+    def scan(self, scan: Scan, values: list[str]) -> list[str]:
+        """Define the results of the tt.scan of `values`."""
+        kinds = scan.operator.kinds
+        types = [_tensor(scan.layout.shape, kind, scan.layout.encoding) for kind in kinds]
+        captured = [
+            (f"%{self.prefix}c{i}", kind) for i, (kind, _) in enumerate(scan.operator.captured)
+        ]
+        region = TextBackend(captured)
+        sides = [[(f"%{side}{i}", k) for i, k in enumerate(kinds)] for side in "ab"]
+        combined = scan.operator.combine(region, *sides)
+        arguments = ", ".join(f"{name}: {kind}" for side in sides for name, kind in side)
+        result = self.fresh()
+        self.line(
+            f'{result}:{len(kinds)} = "tt.scan"({", ".join(values)}) '
+            f"<{{axis = {scan.axis} : i32, reverse = {str(scan.reverse).lower()}}}> ({{"
+        )
+        self.line(f"^bb0({arguments}):")
+        for text in region.lines:
+            self.line(f"  {text}")
+        names = ", ".join(name for name, _ in combined)
+        self.line(f"  tt.scan.return {names} : {', '.join(kinds)}")
+        self.line(f"}}) : ({', '.join(types)}) -> ({', '.join(types)})")
+        return [f"{result}#{i}" for i in range(len(kinds))]
+
+    def looped(self, scan: Scan, inputs: list[str], offsets: str) -> list[str]:
+        """Define what the loop around the scan gives."""
+        shape, encoding = scan.layout.shape, scan.layout.encoding
+        kinds = scan.operator.kinds
+        types = [_tensor(shape, kind, encoding) for kind in kinds]
+        offset_type = _tensor(shape, "i32", encoding)
+        if scan.loop == "repeat":
+            carried, carried_types = list(inputs), types
+        else:
+            zeros = [
+                self.define(f"arith.constant dense<{_zero(kind)}> : {t}")
+                for kind, t in zip(kinds, types, strict=True)
+            ]
+            step = self.define(f"arith.constant dense<{prod(shape)}> : {offset_type}")
+            carried, carried_types = [*zeros, offsets], [*types, offset_type]
+        end = f"%{self.prefix}n"
+        if scan.is_static:
+            end = self.define(f"arith.constant {scan.trips} : i32")
+        lower = self.define("arith.constant 0 : i32")
+        one = self.define("arith.constant 1 : i32")
+        result, inside = self.fresh(), [self.fresh() for _ in carried]
+        pairs = ", ".join(f"{a} = {b}" for a, b in zip(inside, carried, strict=True))
+        self.line(
+            f"{result}:{len(carried)} = scf.for {self.fresh()} = {lower} to {end} step {one} "
+            f"iter_args({pairs}) -> ({', '.join(carried_types)}) : i32 {{"
+        )
+        self.indent += "  "
+        if scan.loop == "repeat":
+            after = self.scan(scan, inside)
+        else:
+            loaded = [
+                self.load(f"%{self.prefix}i{i}", inside[-1], shape, kind, encoding)
+                for i, kind in enumerate(kinds)
+            ]
+            scanned = self.scan(scan, loaded)
+            after = [
+                self.define(f"arith.{_accumulate(kind)} {own}, {new} : {t}")
+                for kind, own, new, t in zip(kinds, inside, scanned, types, strict=False)
+            ]
+            after.append(self.define(f"arith.addi {inside[-1]}, {step} : {offset_type}"))
+        self.line(f"scf.yield {', '.join(after)} : {', '.join(carried_types)}")
+        self.indent = self.indent[:-2]
+        self.line("}")
+        return [f"{result}#{i}" for i in range(len(kinds))]
+
+    def whole(self, scan: Scan) -> None:
+        """Write loads, scan and stores."""
+        layout, kinds = scan.layout, scan.operator.kinds
+        shape, encoding = layout.shape, layout.encoding
+        offsets = self.offsets(shape, encoding)
+        values = []
+        if scan.loop != "reload":
+            values = [
+                self.load(f"%{self.prefix}i{i}", offsets, shape, kind, encoding)
+                for i, kind in enumerate(kinds)
+            ]
+        if scan.loop == "none":
+            values = self.scan(scan, values)
+        else:
+            values = self.looped(scan, values, offsets)
+        if layout.viewer:
+            full = (layout.copies, *shape)
+            offsets = self.offsets(full, layout.viewer)
+            values = [self.view(layout, v, kind) for v, kind in zip(values, kinds, strict=True)]
+            shape, encoding = full, layout.viewer
+        for i, (value, kind) in enumerate(zip(values, kinds, strict=True)):
+            self.store(f"%{self.prefix}o{i}", offsets, value, shape, kind, encoding)
+
+    def view(self, layout: Layout, value: str, kind: str) -> str:
+        """Give every thread's copy an element of its own; costs no instruction."""
+        inner = sliced(layout.viewer, 0)
+        types = [
+            _tensor(layout.shape, kind, layout.encoding),
+            _tensor(layout.shape, kind, inner),
+            _tensor((1, *layout.shape), kind, layout.viewer),
+            _tensor((layout.copies, *layout.shape), kind, layout.viewer),
+        ]
+        if layout.encoding != inner:
+            value = self.define(f"ttg.convert_layout {value} : {types[0]} -> {types[1]}")
+        value = self.define(f"tt.expand_dims {value} {{axis = 0 : i32}} : {types[1]} -> {types[2]}")
+        return self.define(f"tt.broadcast {value} : {types[2]} -> {types[3]}")
+
+
+def _zero(kind: str) -> str:
+    return "0.0" if is_float(kind) else "false" if kind == "i1" else "0"
+
+
+def _accumulate(kind: str) -> str:
+    return "maxnumf" if is_float(kind) else "xori" if kind == "i1" else "addi"
+
+
+def write(program: Program) -> str:
+    """Return the TTGIR of a program.
+
+    The kernel's parameters are, for each scan: pointers to the operands, pointers to the results,
+    the captured scalars, and the trip count unless there is no loop or it is static.
+    """
+    aliases, parameters, bodies = [], [], []
+    for number, scan in enumerate(program.scans):
+        prefix = f"s{number}_"
+        for side in "io":
+            parameters += [
+                f"%{prefix}{side}{i}: !tt.ptr<{memory_type(kind)}> {{tt.divisibility = 16 : i32}}"
+                for i, kind in enumerate(scan.operator.kinds)
+            ]
+        parameters += [
+            f"%{prefix}c{i}: {kind}" for i, (kind, _) in enumerate(scan.operator.captured)
+        ]
+        if scan.loop != "none" and not scan.is_static:
+            parameters.append(f"%{prefix}n: i32")
+        writer = _Writer(prefix)
+        writer.whole(scan)
+        body = "\n".join(writer.lines)
+        # A slice of the viewer as encoding contains it, so that one comes first.
+        for alias, encoding in (("viewer", scan.layout.viewer), ("layout", scan.layout.encoding)):
+            if encoding and encoding in body:
+                aliases.append(f"#{alias}{number} = {encoding}\n")
+                body = body.replace(encoding, f"#{alias}{number}")
+        bodies.append(body)
+    machine = program.machine
+    body = "\n".join(bodies)
+    return "".join(aliases) + (
+        f'module attributes {{"ttg.num-warps" = {machine.warps} : i32, '
+        f'"ttg.num-ctas" = {machine.ctas} : i32, '
+        f'"ttg.threads-per-warp" = {machine.lanes} : i32, '
+        f'ttg.target = "{TARGETS[machine.lanes]}"}} {{\n'
+        f"  tt.func public @fuzz({', '.join(parameters)}) {{\n{body}\n    tt.return\n  }}\n}}\n"
+    )

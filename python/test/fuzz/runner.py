@@ -1,0 +1,132 @@
+"""Compiles a program, runs it in the simulator and compares it with the oracle."""
+
+from __future__ import annotations
+
+import tempfile
+
+import numpy as np
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget, Language
+from triton.compiler.compiler import make_backend
+from triton.tools.ptx_sim import Scratch, from_bf16, launch, to_bf16
+
+from .backends import NUMPY, is_float
+from .oracle import fold
+from .programs import Program, Scan, write
+
+_GPUS = {32: GPUTarget("cuda", 90, 32), 64: GPUTarget("hip", "gfx942", 64)}
+
+
+class Mismatch(AssertionError):
+    """A scan gave a wrong value; the text has the first of them."""
+
+
+def compile_program(program: Program, last: str) -> tuple[str, dict]:
+    """Return the text of the stage `last` ("ptx" or "amdgcn") and the kernel's metadata."""
+    context = ir.context()
+    ir.load_dialects(context)
+    backend = make_backend(_GPUS[program.machine.lanes])
+    backend.load_dialects(context)
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write(write(program))
+        file.flush()
+        module = ir.parse_mlir_module(file.name, context)
+    module.context = context
+    options = backend.parse_options(
+        {"num_warps": program.machine.warps, "num_ctas": program.machine.ctas}
+    )
+    stages: dict = {}
+    backend.add_stages(stages, options, Language.TRITON)
+    names = list(stages)
+    metadata = dict(options.__dict__)
+    for name in names[names.index("ttgir") + 1 : names.index(last) + 1]:
+        module = stages[name](module, metadata)
+    return module, metadata
+
+
+def expected(scan: Scan, operands: list[np.ndarray]) -> list[np.ndarray]:
+    """Return what the scan and the loop around it give for buffers of scan.num_tensors tensors."""
+    if scan.loop == "none":
+        return fold(scan.operator, [a[0] for a in operands], scan.axis, scan.reverse)
+    if scan.loop == "repeat":
+        values = [a[0] for a in operands]
+        for _ in range(scan.trips):
+            values = fold(scan.operator, values, scan.axis, scan.reverse)
+        return values
+    totals = [np.zeros(scan.layout.shape, NUMPY[kind]) for kind in scan.operator.kinds]
+    for trip in range(scan.trips):
+        values = fold(scan.operator, [a[trip] for a in operands], scan.axis, scan.reverse)
+        for i, kind in enumerate(scan.operator.kinds):
+            if is_float(kind):
+                totals[i] = np.maximum(totals[i], values[i])
+            elif kind == "i1":
+                totals[i] = totals[i] ^ values[i]
+            else:
+                totals[i] = totals[i] + values[i]
+    return totals
+
+
+def _to_memory(values: np.ndarray, kind: str) -> np.ndarray:
+    if kind == "bf16":
+        return to_bf16(values)
+    return values.astype(np.int8) if kind == "i1" else values.copy()
+
+
+def _from_memory(values: np.ndarray, kind: str) -> np.ndarray:
+    return from_bf16(values) if kind == "bf16" else values
+
+
+def _poison(shape, like: np.ndarray) -> np.ndarray:
+    result = np.empty(shape, like.dtype)
+    result.view(np.uint8)[...] = 0xA5
+    return result
+
+
+def run(program: Program) -> None:
+    """Run the program.  Raises Mismatch, or what the compiler or the simulator raises."""
+    ptx, metadata = compile_program(program, "ptx")
+    arguments: list = []
+    checks = []
+    for scan in program.scans:
+        kinds, shape = scan.operator.kinds, scan.layout.shape
+        rng = np.random.default_rng(scan.seed)
+        operands = scan.operator.sample(rng, (scan.num_tensors, *shape), shape[scan.axis])
+        inputs = [_to_memory(a, kind) for a, kind in zip(operands, kinds, strict=True)]
+        for a in inputs:
+            a.flags.writeable = False
+        outputs = [_poison((scan.layout.copies, *shape), a) for a in inputs]
+        arguments += [*inputs, *outputs]
+        arguments += [NUMPY[kind].type(value) for kind, value in scan.operator.captured]
+        if scan.loop != "none" and not scan.is_static:
+            arguments.append(np.int32(scan.trips))
+        checks.append((scan, operands, outputs))
+    hidden = [
+        Scratch(metadata.get(name, 0) * program.machine.ctas)
+        for name in ("global_scratch_size", "profile_scratch_size")
+    ]
+    launch(
+        ptx,
+        1,
+        [*arguments, *hidden],
+        num_warps=program.machine.warps,
+        shared_bytes=metadata["shared"],
+        cluster=program.machine.ctas,
+    )
+    for number, (scan, operands, outputs) in enumerate(checks):
+        compare(number, scan, expected(scan, operands), outputs)
+
+
+def compare(number: int, scan: Scan, wanted: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+    """Raise Mismatch unless each copy of each result is what is wanted (0.0 equals -0.0)."""
+    for i, (kind, want, memory) in enumerate(
+        zip(scan.operator.kinds, wanted, outputs, strict=True)
+    ):
+        got = _from_memory(memory, kind)
+        want = np.broadcast_to(want, got.shape).astype(got.dtype)
+        if np.array_equal(got, want):
+            continue
+        at = tuple(int(c) for c in np.argwhere(got != want)[0])
+        raise Mismatch(
+            f"scan {number} ({scan}), result {i}: {int((got != want).sum())} of {got.size} "
+            f"elements are wrong; copy {at[0]}, index {at[1:]}: got {got[at]}, want {want[at]}"
+        )

@@ -1,0 +1,1 @@
+"""Deliberately wrong lowerings, each of which the suite has to catch (`make mutants`)."""

@@ -1,0 +1,230 @@
+"""Builds each mutation of lib/ and runs the fast suite against it: `make mutants`.
+
+    python python/test/mutation [--only TEXT] [--seed SEED]
+
+Works on a copy of the tree below build/mutation, where only the changed file is compiled again.
+Writes README.md beside this file, unless --only is given.  The exit status is 1 if a mutation is
+not caught, or if the suite fails without one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutations import DROPPED_BARRIER, MUTATIONS, Mutation
+
+HERE = Path(__file__).resolve().parent
+REPO = HERE.parents[2]
+sys.path.insert(0, str(REPO / "third_party"))
+WORK = REPO / "build" / "mutation"
+PROGRAMS = 150
+KERNELS = "test_2_exact or test_9_segmented or test_6_across_ctas"
+_INTRODUCTION = """\
+# Mutations
+
+Written by `make mutants`, which makes one deliberate mistake at a time in a copy of `lib/`, builds
+it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs; a
+mutation counts as caught by its first failure) and a few kernels of `test_cases.py`
+(`-k "{kernels}"`). A mutation that neither catches makes `make mutants` fail.
+
+Without a mutation the fuzzer checked {scans} scans and the kernels passed.
+
+| mutation | file | the fuzzer | kernels |
+|---|---|---|---|
+"""
+
+
+class MutationError(Exception):
+    """The run cannot go on; the text says why."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """fuzz, kernels: what each part of the suite reported, or None if it passed."""
+
+    fuzz: str | None
+    kernels: str | None
+    scans: int
+
+
+def _copy_tree(target: Path) -> None:
+    """Copy the repository's files; those that are the same keep their time, for Ninja."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+        cwd=REPO,
+        check=True,
+        capture_output=True,
+    )
+    for name in listed.stdout.decode().rstrip("\0").split("\0"):
+        source, copy = REPO / name, target / name
+        if not source.is_file():
+            continue
+        data = source.read_bytes()
+        if name == "lib/CMakeLists.txt":
+            # File by file: a mutation is in one file.
+            data = data.replace(b"UNITY_BUILD ON", b"UNITY_BUILD OFF")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.is_file() or copy.read_bytes() != data:
+            copy.write_bytes(data)
+
+
+def _build(tree: Path) -> Path:
+    """Build the extension of the tree and return it.  Raises MutationError."""
+    from fetch import unpack_wheel
+
+    command = [sys.executable, str(tree / "python/build_helpers/extension.py")]
+    command += [str(WORK / "extension"), "--site", str(unpack_wheel())]
+    cache = os.environ.get("TRITON_SCAN_CACHE_DIR", str(REPO / ".cache"))
+    result = subprocess.run(
+        ["nice", *command],
+        env=os.environ | {"TRITON_SCAN_CACHE_DIR": cache, "CMAKE_UNITY_BUILD": "OFF"},
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode:
+        raise MutationError(f"the extension does not build:\n{result.stderr}")
+    return WORK / "extension" / "libtriton_scan.so"
+
+
+def _make_overlay(tree: Path, extension: Path) -> Path:
+    """Assemble a triton of the tree's own and return the directory to import it from."""
+    code = (
+        "import sys; from pathlib import Path; sys.path[:0] = ['python', 'third_party']\n"
+        "from build_helpers import overlay\n"
+        "print(overlay.assemble(*map(Path, sys.argv[1:3]), 'mutant', Path(sys.argv[3])))"
+    )
+    from fetch import unpack_wheel
+
+    arguments = [str(unpack_wheel()), str(extension), str(WORK / "overlays")]
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=tree,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return Path(result.stdout.strip()).resolve()
+
+
+def _put(extension: Path, overlay: Path) -> None:
+    """Replace the overlay's extension, which is a file of its own, and its checksum."""
+    target = overlay / "triton/_C/libtriton_scan.so"
+    target.unlink()
+    shutil.copyfile(extension, target)
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    target.with_suffix(".sha256").write_text(f"{digest}\n")
+
+
+def _run_suite(overlay: Path, tree: Path, seed: int, drop_barrier: bool = False) -> Outcome:
+    tests = tree / "python/test"
+    environment = os.environ | {
+        "PYTHONPATH": str(overlay),
+        "TRITON_CACHE_DIR": str(WORK / "cache"),
+        "TRITON_DEFAULT_FP_FUSION": "1",
+    }
+    command = ["nice", sys.executable, str(tests / "mutation/check.py"), str(seed), str(PROGRAMS)]
+    command += ["--drop-barrier"] * drop_barrier
+    checked = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if checked.returncode:
+        asserted = [line for line in checked.stderr.splitlines() if "Assertion" in line]
+        how = asserted[0].split("Assertion", 1)[1] if asserted else checked.stderr[-300:]
+        fuzz, scans = f"the compiler aborts: {how.strip()}", 0
+    else:
+        found = json.loads(checked.stdout.splitlines()[-1])
+        scans = found["scans"]
+        fuzz = found["error"] and f"{found['error']} after {scans} scans: {found['text']}"
+    if drop_barrier:
+        return Outcome(fuzz, None, scans)
+    pytest = ["nice", sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    kernels = subprocess.run(
+        [*pytest, "-k", KERNELS, str(tests / "test_cases.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    failed = [line for line in kernels.stdout.splitlines() if line.startswith("FAILED")]
+    if kernels.returncode == 0:
+        return Outcome(fuzz, None, scans)
+    if kernels.returncode > 1:
+        raise MutationError(f"pytest did not run:\n{kernels.stdout}{kernels.stderr}")
+    text = failed[0].split("::", 1)[1] if failed else "the compiler aborts"
+    return Outcome(fuzz, text, scans)
+
+
+def _check(mutation: Mutation, tree: Path, overlay: Path, seed: int) -> Outcome:
+    """Mutate the tree, build, run the suite and undo the mutation."""
+    path = tree / "lib" / mutation.file
+    original = path.read_text()
+    if (times := original.count(mutation.old)) != 1:
+        raise MutationError(
+            f"'{mutation.name}': lib/{mutation.file} has {times} times {mutation.old!r}, "
+            "not once; bring mutations.py up to date"
+        )
+    try:
+        path.write_text(original.replace(mutation.old, mutation.new))
+        _put(_build(tree), overlay)
+        return _run_suite(overlay, tree, seed)
+    finally:
+        path.write_text(original)
+
+
+def _cell(text: str | None) -> str:
+    if text is None:
+        return "passed"
+    text = text.split(" at PTX", 1)[0].replace("|", "\\|").replace("<", "&lt;")
+    return text if len(text) <= 160 else f"{text[:160]}..."
+
+
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="", help="only mutations whose name has this text")
+    parser.add_argument("--seed", type=int, default=2026)
+    options = parser.parse_args()
+    tree = WORK / "tree"
+    rows, survivors = [], []
+
+    def note(name: str, file: str, outcome: Outcome) -> None:
+        caught = outcome.fuzz or outcome.kernels
+        print(f"[mutants] {name}: {'caught' if caught else 'NOT CAUGHT'}: {caught}", flush=True)
+        rows.append(f"| {name} | {file} | {_cell(outcome.fuzz)} | {_cell(outcome.kernels)} |\n")
+        if not caught:
+            survivors.append(name)
+
+    try:
+        start = time.monotonic()
+        _copy_tree(tree)
+        overlay = _make_overlay(tree, _build(tree))
+        baseline = _run_suite(overlay, tree, options.seed)
+        if baseline.fuzz or baseline.kernels:
+            raise MutationError(f"the suite fails without a mutation: {baseline}")
+        print(f"[mutants] without one: {baseline.scans} scans", flush=True)
+        if options.only in DROPPED_BARRIER:
+            note(DROPPED_BARRIER, "-", _run_suite(overlay, tree, options.seed, drop_barrier=True))
+        for mutation in MUTATIONS:
+            if options.only in mutation.name:
+                note(mutation.name, mutation.file, _check(mutation, tree, overlay, options.seed))
+    except MutationError as error:
+        print(f"mutants: {error}", file=sys.stderr)
+        return 1
+    if not options.only:
+        introduction = _INTRODUCTION.format(
+            seed=options.seed, programs=PROGRAMS, kernels=KERNELS, scans=baseline.scans
+        )
+        (HERE / "README.md").write_text(introduction + "".join(rows))
+    minutes = (time.monotonic() - start) / 60
+    print(f"[mutants] {len(rows)} mutations, {len(survivors)} not caught, {minutes:.0f} minutes")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""The mutations: one line of lib/ each, and what it breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DROPPED_BARRIER = "bar.sync removed from the PTX"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Replaces `old`, which stands once in `file` (below lib/), by `new`."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+_SHUFFLE = "Conversion/LaneShuffle.cpp"
+_EMITTER = "Conversion/ScanEmitter.cpp"
+_EXCHANGE = "Conversion/TotalsExchange.cpp"
+_PACKING = "Conversion/WordPacking.cpp"
+_FIELDS = "Conversion/BitFields.cpp"
+_LOWER = "Conversion/LowerScan.cpp"
+_PREFIX = "Conversion/Prefix.cpp"
+_PLAN = "Analysis/ScanPlan.cpp"
+_CHOOSE = "Transforms/ChooseScanLayout.cpp"
+
+MUTATIONS = [
+    Mutation(
+        "the predecessor lane's distance doubled",
+        _SHUFFLE,
+        "1u << bits.front()",
+        "2u << bits.front()",
+    ),
+    Mutation(
+        "the predecessor's position off by one",
+        _SHUFFLE,
+        "constantI32(rewriter, loc, reverse ? 1 : -1)",
+        "constantI32(rewriter, loc, reverse ? 1 : -2)",
+    ),
+    Mutation(
+        "the earlier half's lane not mirrored in reverse",
+        _SHUFFLE,
+        "unsigned source = reverse ? bit : finer;",
+        "unsigned source = finer;",
+    ),
+    Mutation(
+        "the predicate of the later half inverted",
+        _SHUFFLE,
+        "reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, field(bit)",
+        "reverse ? LLVM::ICmpPredicate::ne : LLVM::ICmpPredicate::eq, field(bit)",
+    ),
+    Mutation(
+        "the bound of the upward shuffle at the wrong end",
+        _SHUFFLE,
+        "unsigned bound = reverse ? threadsPerWarp - 1 : 0;",
+        "unsigned bound = threadsPerWarp - 1;",
+    ),
+    Mutation(
+        "operands swapped between lanes",
+        _EMITTER,
+        "combiner.combine(earlier.scalars, own)",
+        "combiner.combine(own, earlier.scalars)",
+    ),
+    Mutation(
+        "operands swapped between registers",
+        _EMITTER,
+        "combiner.combine(sum, totals[registerAt(slot, j)])",
+        "combiner.combine(totals[registerAt(slot, j)], sum)",
+    ),
+    Mutation(
+        "a carry missing",
+        _EMITTER,
+        "carry.through = combiner.join(outer, through());",
+        "carry.through = through();",
+    ),
+    Mutation(
+        "the lane run's total taken from the wrong lane in reverse",
+        _EMITTER,
+        "unsigned first = reverse ? mask : 0;",
+        "unsigned first = 0;",
+    ),
+    Mutation(
+        "the last lane not mirrored in reverse when it writes its total",
+        _EMITTER,
+        "indexIs(laneId, mask, reverse ? 0 : mask,",
+        "indexIs(laneId, mask, mask,",
+    ),
+    Mutation(
+        "isAfter off by one",
+        _EMITTER,
+        "reverse ? LLVM::ICmpPredicate::ult : LLVM::ICmpPredicate::ugt, position,",
+        "reverse ? LLVM::ICmpPredicate::ule : LLVM::ICmpPredicate::uge, position,",
+    ),
+    Mutation(
+        "the last warp taken for the first",
+        _EMITTER,
+        "inOrder(0, runs[run].size())",
+        "inOrder(1, runs[run].size())",
+    ),
+    Mutation(
+        "the total of the warps without the last one",
+        _EMITTER,
+        "blockTotals[slot] = prefix.total;",
+        "blockTotals[slot] = prefix.before;",
+    ),
+    Mutation(
+        "the last chunk's prefix put at the first register",
+        _EMITTER,
+        "result[registerAt(slot, count - 1)].through = outer[slot].through;",
+        "result[registerAt(slot, 0)].through = outer[slot].through;",
+    ),
+    Mutation(
+        "16 warps: the previous warp off by one",
+        _EMITTER,
+        "rewriter, loc, position, constantI32(rewriter, loc, reverse ? 1 : -1));",
+        "rewriter, loc, position, constantI32(rewriter, loc, reverse ? 0 : -1));",
+    ),
+    Mutation(
+        "the mask of an empty prefix forgotten",
+        _PREFIX,
+        "if (earlier.valid)",
+        "if (false)",
+    ),
+    Mutation(
+        "warps in the wrong order in reverse",
+        _EXCHANGE,
+        "if (descending)",
+        "if (false)",
+    ),
+    Mutation(
+        "CTAs in the wrong order in reverse",
+        _EXCHANGE,
+        "if (reverse)\n    for (",
+        "if (false)\n    for (",
+    ),
+    Mutation(
+        "lanes that hold no total write to the total's place",
+        _EXCHANGE,
+        "LLVM::OrOp::create(builder, loc, index, beside)",
+        "LLVM::OrOp::create(builder, loc, index, index)",
+    ),
+    Mutation(
+        "copies of other warps write to the totals' place",
+        _EXCHANGE,
+        "constantI32(builder, loc, warpBits.size()));",
+        "constantI32(builder, loc, run.bits.size()));",
+    ),
+    Mutation(
+        "totals read from a buffer that nobody wrote",
+        _EXCHANGE,
+        "gpu::MemDescSubsliceOp::create(builder, loc, readType, buffer,",
+        "gpu::MemDescSubsliceOp::create(builder, loc, readType, "
+        "gpu::LocalAllocOp::create(builder, loc, memoryType),",
+    ),
+    Mutation(
+        "a slot's words read at the wrong stride",
+        _EXCHANGE,
+        "words[position + (slot * stride + i) * numPositions]",
+        "words[position + (slot + i * slots.size()) * numPositions]",
+    ),
+    Mutation(
+        "narrow scalars packed over each other",
+        _PACKING,
+        "slots.push_back({type, words - 1, used});",
+        "slots.push_back({type, words - 1, 0});",
+    ),
+    Mutation(
+        "the second word of a 64-bit scalar given away",
+        _PACKING,
+        "words += width / wordBits;",
+        "words += 1 + 0 * width;",
+    ),
+    Mutation(
+        "scattered bits moved as if they were contiguous",
+        _FIELDS,
+        "to[end] == to[end - 1] + 1",
+        "to[end] >= 0",
+    ),
+    Mutation(
+        "a register's position scattered to the wrong bits",
+        _FIELDS,
+        "((coord >> i) & 1u) << bit",
+        "((coord >> i) & 1u) << bits[bits.size() - 1 - i]",
+    ),
+    Mutation(
+        "axis bits of a lane counted from the wrong end",
+        _PLAN,
+        "runs.back().bits.push_back(bit.index);",
+        "runs.back().bits.insert(runs.back().bits.begin(), bit.index);",
+    ),
+    Mutation(
+        "a scan's result handed from block to block as a cast (aborts for AMD)",
+        _LOWER,
+        "type.getRank() > 1 && leavesBlock(result)",
+        "false && leavesBlock(result)",
+    ),
+]
