@@ -12,6 +12,9 @@ static constexpr int64_t wordThroughSharedUnit = 4;
 static constexpr int64_t barrier = 100;
 static constexpr int64_t clusterBarrier = 1000;
 
+// Triton converts so many words of a thread between two barriers.
+static constexpr int64_t wordsPerPass = 8;
+
 int64_t costOfScan(llvm::ArrayRef<Run> runs, ScanWork work) {
   int64_t words = work.wordsPerElement;
   int64_t combine = work.opsPerCombine;
@@ -48,8 +51,9 @@ int64_t costOfScan(llvm::ArrayRef<Run> runs, ScanWork work) {
 }
 
 int64_t costOfConversion(unsigned numRegisters, unsigned wordsPerElement) {
-  return 2 * barrier +
-         2 * int64_t(numRegisters) * wordsPerElement * wordThroughSharedUnit;
+  int64_t words = int64_t(numRegisters) * wordsPerElement;
+  return 2 * llvm::divideCeil(words, wordsPerPass) * barrier +
+         2 * words * wordThroughSharedUnit;
 }
 
 std::optional<LinearLayout> layoutForScan(const LinearLayout &layout,

@@ -67,66 +67,53 @@ bool isFlexible(Operation *op) {
              PreciseDivFOp, PreciseSqrtOp, PtrToIntOp>(op);
 }
 
-/// Splits what surrounds one scan between its layout and a better one.
+/// The ops and variables that one scan can share a layout with, and the values
+/// between them.
 ///
-/// Every flexible op and every loop-carried variable is a node of a graph whose
-/// source side takes the better layout, and whose sink side stays. A node is
-/// named by the op's first result or by the variable's region argument; all
-/// that has to keep its layout is the sink itself. Scans are charged for the
-/// layout they end up in, values for a conversion next to their definition.
-class LayoutSplit {
+/// Every flexible op and every loop-carried variable is a node, named by the
+/// op's first result or by the variable's region argument.
+class Component {
 public:
-  LayoutSplit(RankedTensorType current, Attribute better)
-      : current(current), better(better) {}
+  explicit Component(ScanOp scan)
+      : type(scan.getInputTypes().front()), frequency(frequencyOf(scan)) {
+    addAll(scan->getResult(0));
+  }
 
-  /// Adds the component of `scan`, finds the cheapest split and applies it.
-  void run(ScanOp scan);
+  /// The node that decides the layout of `value`, or null.
+  Value nodeOfDefinition(Value value) const;
+  /// The node that decides in which layout `use` wants its value, or null.
+  Value nodeOfUse(OpOperand &use) const;
+
+  /// The other layouts from or to which the component is converted already.
+  llvm::SetVector<Attribute> neighbouringEncodings() const;
+
+  RankedTensorType type; // of the scan's first operand
+  int64_t frequency;     // of the scan
+  llvm::SetVector<Value> nodes;
+  llvm::SetVector<Value> values;
 
 private:
-  bool hasCurrentLayout(Type type) const {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getShape() == current.getShape() &&
-           tensor.getEncoding() == current.getEncoding();
+  bool hasLayout(Value value) const {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    return tensor && tensor.getShape() == type.getShape() &&
+           tensor.getEncoding() == type.getEncoding();
   }
-
-  /// The name of the node that decides the layout of `value`, or null.
-  Value nodeOfDefinition(Value value) const;
-  /// The name of the node that decides in which layout `use` wants its value.
-  Value nodeOfUse(OpOperand &use) const;
-  /// All values that share a node's layout or feed it.
   SmallVector<Value> valuesAround(Value node) const;
-
-  void addComponent(Value node);
-  void addScanCosts(ScanOp scan, unsigned node);
-  void addConversionCosts(Value value);
-  void apply(const llvm::BitVector &takesBetter);
-
-  unsigned idOf(Value node) const {
-    return node ? ids.lookup(node) : MinCut::sink;
-  }
-
-  RankedTensorType current;
-  Attribute better;
-  int64_t scanFrequency = 1;
-  MinCut graph;
-  llvm::MapVector<Value, unsigned> ids;
-  llvm::SetVector<Value> values;
+  void addAll(Value first);
 };
 
-Value LayoutSplit::nodeOfDefinition(Value value) const {
-  if (!hasCurrentLayout(value.getType()))
+Value Component::nodeOfDefinition(Value value) const {
+  if (!hasLayout(value))
     return Value();
-  if (auto arg = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    return loop ? value : Value();
-  }
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return isa<scf::ForOp>(arg.getOwner()->getParentOp()) ? value : Value();
   Operation *op = value.getDefiningOp();
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return loop.getTiedLoopRegionIterArg(cast<OpResult>(value));
   return isFlexible(op) ? op->getResult(0) : Value();
 }
 
-Value LayoutSplit::nodeOfUse(OpOperand &use) const {
+Value Component::nodeOfUse(OpOperand &use) const {
   Operation *op = use.getOwner();
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return loop.getTiedLoopRegionIterArg(&use);
@@ -136,7 +123,7 @@ Value LayoutSplit::nodeOfUse(OpOperand &use) const {
   return isFlexible(op) ? op->getResult(0) : Value();
 }
 
-SmallVector<Value> LayoutSplit::valuesAround(Value node) const {
+SmallVector<Value> Component::valuesAround(Value node) const {
   SmallVector<Value> around;
   if (auto arg = dyn_cast<BlockArgument>(node)) {
     auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
@@ -148,18 +135,16 @@ SmallVector<Value> LayoutSplit::valuesAround(Value node) const {
     llvm::append_range(around, op->getOperands());
     llvm::append_range(around, op->getResults());
   }
-  llvm::erase_if(around,
-                 [&](Value v) { return !hasCurrentLayout(v.getType()); });
+  llvm::erase_if(around, [&](Value value) { return !hasLayout(value); });
   return around;
 }
 
-void LayoutSplit::addComponent(Value first) {
+void Component::addAll(Value first) {
   SmallVector<Value> worklist{first};
   while (!worklist.empty()) {
     Value node = worklist.pop_back_val();
-    if (!node || ids.contains(node))
+    if (!node || !nodes.insert(node))
       continue;
-    ids[node] = graph.addNode();
     for (Value value : valuesAround(node)) {
       values.insert(value);
       worklist.push_back(nodeOfDefinition(value));
@@ -172,127 +157,227 @@ void LayoutSplit::addComponent(Value first) {
   }
 }
 
-void LayoutSplit::addScanCosts(ScanOp scan, unsigned node) {
-  auto costIn = [&](Attribute encoding) -> int64_t {
-    LinearLayout layout = registerLayout(current.cloneWithEncoding(encoding));
-    auto runs = planScan(layout, scan.getAxis());
-    if (!runs) // Has to be converted anyway.
-      return MinCut::unbounded >> 31;
-    unsigned words = 0;
-    for (Type elementType : scan.getElementTypes())
-      words += wordsOf(elementType);
-    unsigned ops = llvm::range_size(scan.getCombineOp().front()) - 1;
-    return costOfScan(*runs, {numRegisters(layout), words, std::max(ops, 1u)});
-  };
+llvm::SetVector<Attribute> Component::neighbouringEncodings() const {
+  llvm::SetVector<Attribute> encodings;
+  for (Value value : values) {
+    if (auto conversion = value.getDefiningOp<gpu::ConvertLayoutOp>())
+      encodings.insert(conversion.getSrc().getType().getEncoding());
+    for (Operation *user : value.getUsers())
+      if (auto conversion = dyn_cast<gpu::ConvertLayoutOp>(user))
+        encodings.insert(conversion.getType().getEncoding());
+  }
+  encodings.remove(type.getEncoding());
+  return encodings;
+}
+
+/// The cheapest split of a component between its layout and another one.
+///
+/// A least cut of a graph whose source stands for the other layout and whose
+/// sink for the present one, where all that is no node has to stay. Scans are
+/// charged for the layout they end up in, values for a conversion.
+class LayoutSplit {
+public:
+  LayoutSplit(const Component &component, Attribute other);
+
+  /// What the split saves, in issue slots.
+  int64_t saving() const { return costOfStaying - cut.capacity; }
+  void apply();
+
+private:
+  void addScanCosts(ScanOp scan);
+  void addConversionCosts(Value value);
+
+  /// Existing conversions from and to the other layout are its end points.
+  bool isFromOther(Value value) const {
+    auto conversion = value.getDefiningOp<gpu::ConvertLayoutOp>();
+    return conversion && conversion.getSrc().getType().getEncoding() == other;
+  }
+  bool isToOther(Operation *user) const {
+    auto conversion = dyn_cast<gpu::ConvertLayoutOp>(user);
+    return conversion && conversion.getType().getEncoding() == other;
+  }
+  unsigned idOf(Value node) const {
+    auto it = ids.find(node);
+    return it == ids.end() ? MinCut::sink : it->second;
+  }
+  unsigned idOfDefinition(Value value) const {
+    return isFromOther(value) ? MinCut::source
+                              : idOf(component.nodeOfDefinition(value));
+  }
+  unsigned idOfUse(OpOperand &use) const {
+    return isToOther(use.getOwner()) ? MinCut::source
+                                     : idOf(component.nodeOfUse(use));
+  }
+
+  const Component &component;
+  Attribute other;
+  MinCut graph;
+  llvm::DenseMap<Value, unsigned> ids;
+  int64_t costOfStaying = 0;
+  MinCut::Cut cut;
+};
+
+LayoutSplit::LayoutSplit(const Component &component, Attribute other)
+    : component(component), other(other) {
+  for (Value node : component.nodes)
+    ids[node] = graph.addNode();
+  for (Value node : component.nodes)
+    if (auto scan = node.getDefiningOp<ScanOp>())
+      addScanCosts(scan);
+  for (Value value : component.values)
+    addConversionCosts(value);
+  cut = graph.solve();
+}
+
+void LayoutSplit::addScanCosts(ScanOp scan) {
+  ScanWork work = {0, 0, 0};
+  for (Type elementType : scan.getElementTypes())
+    work.wordsPerElement += wordsOf(elementType);
+  work.opsPerCombine = std::max<unsigned>(
+      llvm::range_size(scan.getCombineOp().front().without_terminator()), 1);
+
   int64_t frequency = frequencyOf(scan);
-  graph.addEdge(MinCut::source, node,
-                frequency * costIn(current.getEncoding()));
-  graph.addEdge(node, MinCut::sink, frequency * costIn(better));
+  auto costIn = [&](Attribute encoding) {
+    RankedTensorType type = component.type;
+    LinearLayout layout = registerLayout(type.cloneWithEncoding(encoding));
+    work.numRegisters = numRegisters(layout);
+    auto runs = planScan(layout, scan.getAxis());
+    // A layout that cannot be scanned is left by a conversion and taken again.
+    int64_t cost =
+        runs ? costOfScan(*runs, work)
+             : 4 * costOfConversion(work.numRegisters, work.wordsPerElement);
+    return frequency * cost;
+  };
+  int64_t here = costIn(component.type.getEncoding());
+  costOfStaying += here;
+  graph.addEdge(MinCut::source, idOf(scan->getResult(0)), here);
+  graph.addEdge(idOf(scan->getResult(0)), MinCut::sink, costIn(other));
 }
 
 void LayoutSplit::addConversionCosts(Value value) {
   Operation *def = value.getDefiningOp();
   if (def && isFreeSource(def))
     return;
-  unsigned registers = gpu::getUniqueElemsPerThread(current);
-  auto elementType = cast<RankedTensorType>(value.getType()).getElementType();
+  int64_t conversion = costOfConversion(
+      numRegisters(registerLayout(component.type)),
+      wordsOf(cast<RankedTensorType>(value.getType()).getElementType()));
+
+  // A new conversion has to leave the scan's loop: beside the scan, its passes
+  // over shared memory put barriers where the scan has one at most.
   Operation *place = def ? def : &value.getParentBlock()->front();
   int64_t frequency = frequencyOf(place);
-  // Only conversions that leave the scan's loop: beside it, their passes over
-  // shared memory put barriers where a scan by shuffles has one at most.
-  int64_t cost =
-      frequency < scanFrequency
-          ? frequency * costOfConversion(registers, wordsOf(elementType))
-          : MinCut::unbounded;
+  int64_t cost = frequency < component.frequency ? frequency * conversion
+                                                 : MinCut::unbounded;
+  if (isFromOther(value) ||
+      llvm::any_of(value.getUsers(),
+                   [&](Operation *user) { return isToOther(user); })) {
+    cost = frequency * conversion;
+    costOfStaying += cost;
+  }
 
-  // Paid once: when the value has the better layout and some use does not, and
+  // Paid once: when the value has the other layout and some use does not, and
   // when some use wants it and the value does not have it.
-  unsigned defined = idOf(nodeOfDefinition(value));
-  unsigned fromBetter = graph.addNode(), toBetter = graph.addNode();
-  graph.addEdge(defined, fromBetter, cost);
-  graph.addEdge(toBetter, defined, cost);
+  unsigned defined = idOfDefinition(value);
+  unsigned fromOther = graph.addNode(), toOther = graph.addNode();
+  graph.addEdge(defined, fromOther, cost);
+  graph.addEdge(toOther, defined, cost);
   for (OpOperand &use : value.getUses()) {
-    unsigned wanted = idOf(nodeOfUse(use));
-    graph.addEdge(fromBetter, wanted, MinCut::unbounded);
-    graph.addEdge(wanted, toBetter, MinCut::unbounded);
+    graph.addEdge(fromOther, idOfUse(use), MinCut::unbounded);
+    graph.addEdge(idOfUse(use), toOther, MinCut::unbounded);
   }
 }
 
-void LayoutSplit::apply(const llvm::BitVector &takesBetter) {
-  auto isBetter = [&](Value node) { return takesBetter[idOf(node)]; };
-
+void LayoutSplit::apply() {
   // Decided before any type changes, because types tell what is a node.
   struct Rewrite {
     Value value;
-    bool isBetter;
-    SmallVector<OpOperand *> otherUses;
+    bool hasOther;
+    SmallVector<OpOperand *> usesOfOther, usesOfThis;
   };
   SmallVector<Rewrite> rewrites;
-  for (Value value : values) {
-    Rewrite rewrite{value, isBetter(nodeOfDefinition(value)), {}};
+  for (Value value : component.values) {
+    Rewrite rewrite{value, cut.sourceSide[idOfDefinition(value)], {}, {}};
     for (OpOperand &use : value.getUses())
-      if (isBetter(nodeOfUse(use)) != rewrite.isBetter)
-        rewrite.otherUses.push_back(&use);
+      (cut.sourceSide[idOfUse(use)] ? rewrite.usesOfOther : rewrite.usesOfThis)
+          .push_back(&use);
     rewrites.push_back(rewrite);
   }
 
   for (Rewrite &rewrite : rewrites) {
     Value value = rewrite.value;
-    auto oldType = cast<RankedTensorType>(value.getType());
-    auto newType = oldType.cloneWithEncoding(better);
-    if (rewrite.isBetter)
-      value.setType(newType);
-    if (rewrite.otherUses.empty())
-      continue;
-
+    auto thisType = cast<RankedTensorType>(value.getType());
+    auto otherType = thisType.cloneWithEncoding(other);
     OpBuilder builder(value.getContext());
     builder.setInsertionPointAfterValue(value);
-    Operation *def = value.getDefiningOp();
-    Value converted;
-    if (def && isFreeSource(def)) {
+    auto replace = [](ArrayRef<OpOperand *> uses, Value by) {
+      for (OpOperand *use : uses)
+        use->set(by);
+    };
+
+    if (isFromOther(value)) {
+      auto conversion = value.getDefiningOp<gpu::ConvertLayoutOp>();
+      replace(rewrite.usesOfOther, conversion.getSrc());
+    } else if (rewrite.hasOther) {
+      value.setType(otherType);
+      if (!rewrite.usesOfThis.empty())
+        replace(rewrite.usesOfThis,
+                gpu::ConvertLayoutOp::create(builder, value.getLoc(), thisType,
+                                             value));
+    } else if (Operation *def = value.getDefiningOp();
+               def && isFreeSource(def) && !rewrite.usesOfOther.empty()) {
       Operation *clone = builder.clone(*def);
-      clone->getResult(0).setType(newType);
+      clone->getResult(0).setType(otherType);
       if (auto constant = dyn_cast<arith::ConstantOp>(clone))
-        constant.setValueAttr(
-            cast<SplatElementsAttr>(constant.getValue()).resizeSplat(newType));
-      converted = clone->getResult(0);
-    } else {
-      converted = gpu::ConvertLayoutOp::create(
-          builder, value.getLoc(), rewrite.isBetter ? oldType : newType, value);
+        constant.setValueAttr(cast<SplatElementsAttr>(constant.getValue())
+                                  .resizeSplat(otherType));
+      replace(rewrite.usesOfOther, clone->getResult(0));
+    } else if (llvm::any_of(rewrite.usesOfOther, [&](OpOperand *use) {
+                 return !isToOther(use->getOwner());
+               })) {
+      replace(rewrite.usesOfOther,
+              gpu::ConvertLayoutOp::create(builder, value.getLoc(), otherType,
+                                           value));
     }
-    for (OpOperand *use : rewrite.otherUses)
-      use->set(converted);
   }
 }
 
-void LayoutSplit::run(ScanOp scan) {
-  scanFrequency = frequencyOf(scan);
-  addComponent(scan->getResult(0));
-  for (auto [node, id] : ids)
-    if (auto other = node.getDefiningOp<ScanOp>())
-      addScanCosts(other, id);
-  for (Value value : values)
-    addConversionCosts(value);
-  llvm::BitVector takesBetter = graph.solve();
-  apply(takesBetter);
-}
-
-/// Returns the encoding in which `scan` costs least, or null if that is no
-/// better than the one it has.
-Attribute findBetterEncoding(ScanOp scan) {
-  MLIRContext *ctx = scan.getContext();
-  RankedTensorType type = scan.getInputTypes().front();
+/// Returns the layouts worth a comparison with the one that `component` has.
+SmallVector<Attribute> otherEncodings(const Component &component, ScanOp scan) {
+  SmallVector<Attribute> encodings(
+      component.neighbouringEncodings().takeVector());
   unsigned elementBits = 0;
   for (Type elementType : scan.getElementTypes())
     elementBits = std::max(elementBits, wordsOf(elementType) * wordBits);
-  if (type.getNumElements() * elementBits / 8 > maxTensorBytes)
-    return Attribute();
+  if (component.type.getNumElements() * elementBits / 8 > maxTensorBytes)
+    return encodings;
+  LinearLayout layout = registerLayout(component.type);
+  if (auto better = layoutForScan(layout, scan.getAxis());
+      better && *better != layout)
+    encodings.push_back(
+        gpu::LinearEncodingAttr::get(scan.getContext(), *better));
+  return encodings;
+}
 
-  LinearLayout layout = registerLayout(type);
-  std::optional<LinearLayout> better = layoutForScan(layout, scan.getAxis());
-  if (!better || *better == layout)
-    return Attribute();
-  return gpu::LinearEncodingAttr::get(ctx, *better);
+void chooseLayout(ScanOp scan) {
+  Component component(scan);
+  std::unique_ptr<LayoutSplit> best;
+  for (Attribute encoding : otherEncodings(component, scan)) {
+    auto split = std::make_unique<LayoutSplit>(component, encoding);
+    if (split->saving() > (best ? best->saving() : 0))
+      best = std::move(split);
+  }
+  if (best)
+    best->apply();
+}
+
+/// Removes conversions that have become pointless.
+void foldConversions(ModuleOp module) {
+  module.walk([](gpu::ConvertLayoutOp op) {
+    if (op.getSrc().getType() == op.getType())
+      op.replaceAllUsesWith(op.getSrc());
+    if (op->use_empty())
+      op.erase();
+  });
 }
 
 struct ChooseScanLayoutPass
@@ -307,9 +392,11 @@ struct ChooseScanLayoutPass
   void runOnOperation() override {
     SmallVector<ScanOp> scans;
     getOperation().walk([&](ScanOp op) { scans.push_back(op); });
+    if (scans.empty())
+      return;
     for (ScanOp scan : scans)
-      if (Attribute better = findBetterEncoding(scan))
-        LayoutSplit(scan.getInputTypes().front(), better).run(scan);
+      chooseLayout(scan);
+    foldConversions(getOperation());
   }
 };
 

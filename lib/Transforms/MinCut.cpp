@@ -44,11 +44,11 @@ int64_t MinCut::augment(llvm::BitVector &reached) {
   return flow;
 }
 
-llvm::BitVector MinCut::solve() {
-  llvm::BitVector reached(edgesOf.size());
-  while (augment(reached) > 0)
-    ;
-  return reached;
+MinCut::Cut MinCut::solve() {
+  Cut cut{llvm::BitVector(edgesOf.size()), 0};
+  while (int64_t flow = augment(cut.sourceSide))
+    cut.capacity += flow;
+  return cut;
 }
 
 } // namespace mlir::triton::scan

@@ -21,8 +21,12 @@ public:
   unsigned addNode();
   void addEdge(unsigned from, unsigned to, int64_t capacity);
 
-  /// Returns the set of nodes on the source's side. Uses the capacities up.
-  llvm::BitVector solve();
+  struct Cut {
+    llvm::BitVector sourceSide;
+    int64_t capacity;
+  };
+  /// Returns a least cut. Uses the capacities up.
+  Cut solve();
 
 private:
   struct Edge {
