@@ -53,6 +53,14 @@ void emitRemark(ScanOp op, ArrayRef<Run> runs,
          << " combines";
 }
 
+/// Is `value` handed to another block as it is?
+bool leavesBlock(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return user->getNumRegions() != 0 || user->getNumSuccessors() != 0 ||
+           user == user->getBlock()->getTerminator();
+  });
+}
+
 LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
                         bool remarks) {
   IRRewriter rewriter(op);
@@ -91,11 +99,19 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
     emitRemark(op, *runs, emitter.statistics());
 
   SmallVector<Value> results;
-  for (auto [i, result] : llvm::enumerate(op->getResults()))
-    results.push_back(packStruct(
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    auto type = cast<RankedTensorType>(result.getType());
+    Value packed = packStruct(
         rewriter, loc,
         llvm::map_to_vector(elements, [i = i](Tuple &t) { return t[i]; }),
-        cast<RankedTensorType>(result.getType())));
+        type);
+    // Triton's AxisInfo gives a cast the rank of the struct and, for AMD,
+    // asserts that ranks agree where blocks meet. A conversion to the same
+    // layout costs no instruction and keeps the cast away from there.
+    if (type.getRank() > 1 && leavesBlock(result))
+      packed = gpu::ConvertLayoutOp::create(rewriter, loc, type, packed);
+    results.push_back(packed);
+  }
   rewriter.replaceOp(op, results);
   return success();
 }
