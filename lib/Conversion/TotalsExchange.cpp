@@ -205,7 +205,7 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
                                         builder.getI32Type(), encoding, space,
                                         /*mutableMemory=*/true, memoryShape);
 
-  Value index = createWriteIndex(warpId, copyBits);
+  Value index = createWriteIndex(warpId, copyBits, reverse && lanes.empty());
   SmallVector<Value> indices(words.size(), index);
   Value buffer = gpu::LocalAllocOp::create(builder, loc, memoryType);
   gpu::LocalScatterOp::create(builder, loc, buffer,
@@ -220,12 +220,13 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
 }
 
 Value TotalsExchange::createWriteIndex(Value warpId,
-                                       ArrayRef<unsigned> copyBits) const {
+                                       ArrayRef<unsigned> copyBits,
+                                       bool descending) const {
   SmallVector<unsigned> warpBits(run.bits);
   llvm::append_range(warpBits, copyBits);
   auto indexBits = llvm::to_vector(llvm::seq<unsigned>(0, warpBits.size()));
   Value index = moveBits(builder, loc, warpId, warpBits, indexBits);
-  if (reverse)
+  if (descending)
     index = LLVM::XOrOp::create(builder, loc, index,
                                 constantI32(builder, loc, run.size() - 1));
   if (!isHolder)

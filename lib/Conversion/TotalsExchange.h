@@ -42,7 +42,7 @@ public:
   // Input: the scalars of each slot, a power of two of slots.
   // Output: for each slot and each position in the direction, its scalars; for
   // acrossWarps with lane bits, for each slot the scalars of the one position
-  // which these bits of the lane's index hold.
+  // on the axis which these bits of the lane's index hold.
   SmallVector<SmallVector<Scalars>> acrossWarps(ArrayRef<Scalars> slots,
                                                 Value warpId,
                                                 ArrayRef<unsigned> lanes = {});
@@ -59,7 +59,8 @@ private:
   SmallVector<std::pair<unsigned, Role>> rolesOf(Owner owner) const;
 
   /// Returns the write index of this thread, an i32; see acrossWarps.
-  Value createWriteIndex(Value warpId, ArrayRef<unsigned> copyBits) const;
+  Value createWriteIndex(Value warpId, ArrayRef<unsigned> copyBits,
+                         bool descending) const;
 
   SmallVector<Value> packSlots(ArrayRef<Scalars> slots);
   SmallVector<SmallVector<Scalars>> unpackSlots(ArrayRef<Value> words,
