@@ -82,7 +82,7 @@ def bars(results: dict, suite: str, title: str, unit: str, factor: float, path: 
     axes.set_ylabel(unit)
     axes.set_title(title)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(fontsize=8, ncols=2)
+    figure.legend(loc="outside lower center", fontsize=8, ncols=3)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

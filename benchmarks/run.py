@@ -35,6 +35,11 @@ from contenders import (
 
 HERE = Path(__file__).parent
 START = time.monotonic()
+SENSORS = (
+    "nvidia-smi",
+    "--query-gpu=clocks.sm,power.draw,temperature.gpu",
+    "--format=csv,noheader",
+)
 
 
 def say(text: str) -> None:
@@ -295,6 +300,7 @@ def main() -> int:
                     continue
                 for row in run.rows(name):
                     run.measure(row)
+                run.results["machine"][f"after {name}"] = output_of(*SENSORS)
                 run.save()
         finally:
             run.close()
