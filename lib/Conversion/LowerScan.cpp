@@ -53,11 +53,11 @@ void emitRemark(ScanOp op, ArrayRef<Run> runs,
          << " combines";
 }
 
-/// Is `value` handed to another block as it is?
+/// Is `value` handed to another block of its function as it is?
 bool leavesBlock(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
-    return user->getNumRegions() != 0 || user->getNumSuccessors() != 0 ||
-           user == user->getBlock()->getTerminator();
+    return user->getNumRegions() != 0 ||
+           (user == user->getBlock()->getTerminator() && !isa<ReturnOp>(user));
   });
 }
 

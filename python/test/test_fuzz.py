@@ -14,6 +14,8 @@ from fuzz.backends import NUMPY, NumpyBackend
 from fuzz.campaign import run_programs
 from fuzz.layouts import Machine, linear_layouts
 from fuzz.oracle import fold
+from fuzz.steps import StepError
+from triton.tools.ptx_sim.errors import PtxSimError
 
 # About 30 s on one core.
 PROGRAMS = 120
@@ -31,13 +33,36 @@ def test_new_seed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_64_lanes_compile() -> None:
-    """Nothing here runs AMD's code; that it compiles for 64 lanes is what is checked."""
+    """For AMD whole programs are compiled, down to assembly."""
 
     def check(program):
         assembly, _ = runner.compile_program(program, "amdgcn")
         assert ".wavefront_size: 64" in assembly
 
     assert run_programs(2026, 20, check=check, lanes=64) >= 20
+
+
+def test_64_lanes_step_by_step() -> None:
+    """There is no simulator for AMD's code: the lowering's own output is evaluated."""
+    assert run_programs(2026, 60, check=runner.run_steps, lanes=64) >= 60
+
+
+def test_32_lanes_step_by_step_is_for_amd_only() -> None:
+    """What the evaluator does not know is an error, and not passed over."""
+    with pytest.raises(StepError, match=r"unknown operation: nvvm\.shfl"):
+        run_programs(2026, 20, check=runner.run_steps)
+
+
+def test_a_dropped_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_program = runner.compile_program
+
+    def without_barriers(program, last):
+        ptx, metadata = compile_program(program, last)
+        return re.sub(r"\n\s*bar\.sync[^\n]*", "", ptx), metadata
+
+    monkeypatch.setattr(runner, "compile_program", without_barriers)
+    with pytest.raises(PtxSimError, match=r"race|nobody wrote"):
+        run_programs(2026, 100, shrink=False)
 
 
 def test_a_wrong_result_is_shrunk_and_printed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -321,12 +321,37 @@ def write(program: Program) -> str:
                 aliases.append(f"#{alias}{number} = {encoding}\n")
                 body = body.replace(encoding, f"#{alias}{number}")
         bodies.append(body)
-    machine = program.machine
     body = "\n".join(bodies)
-    return "".join(aliases) + (
+    function = f"  tt.func public @fuzz({', '.join(parameters)}) {{\n{body}\n    tt.return\n  }}\n"
+    return "".join(aliases) + _module(program.machine, function)
+
+
+def write_functions(program: Program) -> str:
+    """Return TTGIR with a function @scanI for each scan, without memory and loops.
+
+    Its parameters are the operands, then the captured scalars; it returns the results.
+    """
+    functions = []
+    for number, scan in enumerate(program.scans):
+        layout, kinds = scan.layout, scan.operator.kinds
+        types = [_tensor(layout.shape, kind, layout.encoding) for kind in kinds]
+        parameters = [f"%x{i}: {t}" for i, t in enumerate(types)]
+        parameters += [f"%s_c{i}: {kind}" for i, (kind, _) in enumerate(scan.operator.captured)]
+        writer = _Writer("s_")
+        results = writer.scan(scan, [f"%x{i}" for i in range(len(kinds))])
+        writer.line(f"tt.return {', '.join(results)} : {', '.join(types)}")
+        body = "\n".join(writer.lines)
+        functions.append(
+            f"  tt.func public @scan{number}({', '.join(parameters)}) -> ({', '.join(types)}) {{\n"
+            f"{body}\n  }}\n"
+        )
+    return _module(program.machine, "".join(functions))
+
+
+def _module(machine: Machine, functions: str) -> str:
+    return (
         f'module attributes {{"ttg.num-warps" = {machine.warps} : i32, '
         f'"ttg.num-ctas" = {machine.ctas} : i32, '
         f'"ttg.threads-per-warp" = {machine.lanes} : i32, '
-        f'ttg.target = "{TARGETS[machine.lanes]}"}} {{\n'
-        f"  tt.func public @fuzz({', '.join(parameters)}) {{\n{body}\n    tt.return\n  }}\n}}\n"
+        f'ttg.target = "{TARGETS[machine.lanes]}"}} {{\n{functions}}}\n'
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 
 import numpy as np
+from triton import native_scan
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget, Language
 from triton.compiler.compiler import make_backend
@@ -12,7 +13,8 @@ from triton.tools.ptx_sim import Scratch, from_bf16, launch, to_bf16
 
 from .backends import NUMPY, is_float
 from .oracle import fold
-from .programs import Program, Scan, write
+from .programs import Program, Scan, write, write_functions
+from .steps import Evaluator
 
 _GPUS = {32: GPUTarget("cuda", 90, 32), 64: GPUTarget("hip", "gfx942", 64)}
 
@@ -21,17 +23,22 @@ class Mismatch(AssertionError):
     """A scan gave a wrong value; the text has the first of them."""
 
 
-def compile_program(program: Program, last: str) -> tuple[str, dict]:
-    """Return the text of the stage `last` ("ptx" or "amdgcn") and the kernel's metadata."""
+def _parse(text: str, backend):
     context = ir.context()
     ir.load_dialects(context)
-    backend = make_backend(_GPUS[program.machine.lanes])
     backend.load_dialects(context)
     with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
-        file.write(write(program))
+        file.write(text)
         file.flush()
         module = ir.parse_mlir_module(file.name, context)
     module.context = context
+    return module
+
+
+def compile_program(program: Program, last: str) -> tuple[str, dict]:
+    """Return the text of the stage `last` ("ptx" or "amdgcn") and the kernel's metadata."""
+    backend = make_backend(_GPUS[program.machine.lanes])
+    module = _parse(write(program), backend)
     options = backend.parse_options(
         {"num_warps": program.machine.warps, "num_ctas": program.machine.ctas}
     )
@@ -114,6 +121,39 @@ def run(program: Program) -> None:
     )
     for number, (scan, operands, outputs) in enumerate(checks):
         compare(number, scan, expected(scan, operands), outputs)
+
+
+def run_steps(program: Program) -> None:
+    """Lower the scans by themselves and evaluate that, thread by thread (steps.py).
+
+    For targets without a simulator.  Scans of blocked layouts are passed over, loops left out.
+    Raises Mismatch, StepError or what the compiler raises.
+    """
+    machine = program.machine
+    module = _parse(write_functions(program), make_backend(_GPUS[machine.lanes]))
+    pipeline = ir.pass_manager(module.context)
+    native_scan.add_pass(pipeline, "lower_scan")
+    native_scan.run_reporting(pipeline, module, "fuzz")
+    evaluator = Evaluator(module.str_nodebug(), machine.lanes, machine.warps)
+    for number, scan in enumerate(program.scans):
+        if "#ttg.blocked" in scan.layout.encoding:
+            continue
+        shape, operator = scan.layout.shape, scan.operator
+        operands = operator.sample(np.random.default_rng(scan.seed), shape, shape[scan.axis])
+        captured = [NUMPY[kind].type(value) for kind, value in operator.captured]
+        with np.errstate(all="ignore"):
+            results = evaluator.run(f"scan{number}", [*operands, *captured])
+        index = evaluator.layout(scan.layout.encoding).index
+        wanted = fold(operator, operands, scan.axis, scan.reverse)
+        for i, (got, want) in enumerate(zip(results, wanted, strict=True)):
+            differs = np.stack(got) != want[index]
+            if differs.any():
+                at, thread = (int(c) for c in np.argwhere(differs)[0])
+                raise Mismatch(
+                    f"scan {number} ({scan}), result {i}: {int(differs.sum())} of {differs.size} "
+                    f"elements are wrong; register {at} of thread {thread}: "
+                    f"got {got[at][thread]}, want {want[index][at, thread]}"
+                )
 
 
 def compare(number: int, scan: Scan, wanted: list[np.ndarray], outputs: list[np.ndarray]) -> None:
