@@ -2,7 +2,8 @@
 # make test    set up .venv, build the overlay, run lit (test/) and pytest (python/test)
 # make wheel   write dist/triton-3.9.0+revscan.1-*.whl
 # make overlay bring build/overlay/<python tag>/ up to date; seconds after the first time
-# make fuzz    check N scans (20000) of random layouts and operators; SEED=... repeats a run
+# make fuzz    check N scans (20000) of random layouts and operators; SEED=... repeats a run,
+#              LANES=64 takes AMD's lowering
 # make mutants break the lowering in many ways, and see that the tests notice; long
 # make format, make check-format, make clean
 # PYTHON=python3.12 chooses the Python that .venv is made from.
@@ -11,6 +12,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 N ?= 20000
 SEED ?=
+LANES ?=
 LIT_ARGS ?=
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -55,10 +57,10 @@ pytest: tools $(VENV)/.ready
 fuzz: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@PYTHONPATH=python/test TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python -m fuzz $(N) \
-	  $(if $(SEED),--seed $(SEED))
+	  $(if $(SEED),--seed $(SEED)) $(if $(LANES),--lanes $(LANES))
 
 mutants: tools $(VENV)/.ready
-	@$(BIN)/python python/test/mutation
+	@nice $(BIN)/python python/test/mutation
 
 overlay: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/overlay.py

@@ -135,8 +135,8 @@ def blocked_layouts(draw, machine: Machine, shape: tuple[int, ...]) -> Layout:
 
 @st.composite
 def layouts(draw, machine: Machine, max_bits: int) -> Layout:
-    """Layouts in which all threads together hold at most 2^max_bits elements and 4 per thread,
-    whichever is more."""
+    """Layouts in which all threads together hold at most 2^max_bits elements, copies included, or
+    one each if that is more."""
     shape = draw(shapes(max_bits))
     if draw(st.integers(0, 9)) < 8:
         return draw(linear_layouts(machine, shape, max_bits))

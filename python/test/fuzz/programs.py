@@ -87,8 +87,10 @@ def programs(draw, max_scans: int = 6, lanes: int = 32) -> Program:
     # Now and then a tensor of up to 4096 elements, by itself.
     if draw(st.integers(0, 24)) == 24:
         return Program(machine, (draw(scans(machine, 12)),))
-    max_bits = max(7, machine.thread_bits + 1)
-    count = draw(st.integers(1, max_scans))
+    # The more elements a thread holds, the fewer scans, so that kernels stay small.
+    register_bits = draw(st.sampled_from((1, 0, 2, 3)))
+    max_bits = max(7, machine.thread_bits + register_bits)
+    count = draw(st.integers(1, max(max_scans >> max(register_bits - 1, 0), 1)))
     return Program(machine, tuple(draw(scans(machine, max_bits)) for _ in range(count)))
 
 

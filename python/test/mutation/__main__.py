@@ -85,7 +85,7 @@ def _build(tree: Path) -> Path:
     command += [str(WORK / "extension"), "--site", str(unpack_wheel())]
     cache = os.environ.get("TRITON_SCAN_CACHE_DIR", str(REPO / ".cache"))
     result = subprocess.run(
-        ["nice", *command],
+        [*command],
         env=os.environ | {"TRITON_SCAN_CACHE_DIR": cache, "CMAKE_UNITY_BUILD": "OFF"},
         capture_output=True,
         text=True,
@@ -131,7 +131,7 @@ def _run_suite(overlay: Path, tree: Path, seed: int, drop_barrier: bool = False)
         "TRITON_CACHE_DIR": str(WORK / "cache"),
         "TRITON_DEFAULT_FP_FUSION": "1",
     }
-    command = ["nice", sys.executable, str(tests / "mutation/check.py"), str(seed), str(PROGRAMS)]
+    command = [sys.executable, str(tests / "mutation/check.py"), str(seed), str(PROGRAMS)]
     command += ["--drop-barrier"] * drop_barrier
     checked = subprocess.run(command, env=environment, capture_output=True, text=True)
     if checked.returncode:
@@ -144,7 +144,7 @@ def _run_suite(overlay: Path, tree: Path, seed: int, drop_barrier: bool = False)
         fuzz = found["error"] and f"{found['error']} after {scans} scans: {found['text']}"
     if drop_barrier:
         return Outcome(fuzz, None, scans)
-    pytest = ["nice", sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     kernels = subprocess.run(
         [*pytest, "-k", KERNELS, str(tests / "test_cases.py")],
         env=environment,
