@@ -17,7 +17,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 2 : i32, "ttg.thr
   }
 }
 
-// CHECK-COUNT-6: nvvm.shfl.sync idx
+// CHECK-COUNT-6: nvvm.shfl.sync
 // CHECK:      ttg.convert_layout
 // CHECK-DAG:  [[CTA0:%.+]] = llvm.extractvalue %{{.+}}[0] : !llvm.struct<(i32, i32)>
 // CHECK-DAG:  [[CTA1:%.+]] = llvm.extractvalue %{{.+}}[1] : !llvm.struct<(i32, i32)>

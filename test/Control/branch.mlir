@@ -26,7 +26,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // CHECK-NOT: {{shfl|bar\.}}
 // CHECK: bra
-// CHECK-COUNT-5: shfl.sync.idx
+// CHECK-COUNT-5: shfl.sync
 // CHECK: bar.sync
 // CHECK-NOT: bar.
 // CHECK: ld.shared

@@ -21,6 +21,6 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // CHECK: ld.global.b16
 // CHECK-NOT: cvt.{{.*}}f32
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shfl
 // CHECK: st.global.b16

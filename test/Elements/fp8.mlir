@@ -23,7 +23,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 }
 
 // CHECK: ld.global.b8
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shfl
 // CHECK: {{setp|max\.u}}
 // CHECK: st.global.b8

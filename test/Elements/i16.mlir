@@ -19,7 +19,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shfl
 // CHECK: {{sub\.s16|sub\.s32}}
 // CHECK: st.global.b16

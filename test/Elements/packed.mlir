@@ -26,6 +26,6 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK:     [[EIGHT:%.+]] = llvm.mlir.constant(8 : i32)
 // CHECK:     [[HIGH:%.+]] = llvm.shl [[WIDE]], [[EIGHT]]
 // CHECK:     [[WORD:%.+]] = llvm.or [[FLAG]], [[HIGH]]
-// CHECK:     nvvm.shfl.sync idx %{{.+}}, [[WORD]],
-// CHECK-COUNT-2: nvvm.shfl.sync idx
+// CHECK:     nvvm.shfl.sync {{up|down|idx}} %{{.+}}, [[WORD]],
+// CHECK-COUNT-2: nvvm.shfl.sync
 // CHECK-NOT: nvvm.shfl

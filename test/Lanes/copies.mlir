@@ -19,12 +19,12 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 0, 7711, -1;
-// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 1, 7199, -1;
-// FORWARD: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 3, 6175, -1;
+// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 7680, -1;
+// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
+// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
 
-// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 1, 7711, -1;
-// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 2, 7199, -1;
-// REVERSE: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 4, 6175, -1;
+// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 7711, -1;
+// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
+// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
 
 // CHECK-NOT: shfl

@@ -20,6 +20,6 @@ module attributes {"ttg.num-warps" = 2 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shared.
 // CHECK-NOT: bar.

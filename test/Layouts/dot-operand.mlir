@@ -21,6 +21,6 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 }
 
 // CHECK-NOT: shared.
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shfl.sync.bfly
 // CHECK-NOT: shared.

@@ -21,7 +21,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // Rows: 8 lanes four apart in each of 2 chunks of 4 columns.
 // CHECK-NOT: shared.
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shfl.sync.bfly
 // CHECK-NOT: shared.
 // CHECK-NOT: bar.

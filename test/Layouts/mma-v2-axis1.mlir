@@ -21,7 +21,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // Columns: 4 lanes with 2 registers each, in 2 chunks.
 // CHECK-NOT: shared.
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shfl.sync.bfly
 // CHECK-NOT: shared.
 // CHECK-NOT: bar.

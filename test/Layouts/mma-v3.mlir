@@ -19,7 +19,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK: shfl.sync.idx.b32
+// CHECK: shfl.sync
 // CHECK-NOT: shfl.sync.bfly
 // CHECK-NOT: shared.
 // CHECK-NOT: bar.

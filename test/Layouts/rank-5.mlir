@@ -26,8 +26,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // AXIS0-NOT: {{sub\.s32|shfl|bar\.}}
 
 // Two steps for each of the two registers.
-// AXIS1-COUNT-2: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 8, 5919, -1;
-// AXIS1-COUNT-2: shfl.sync.idx.b32 %{{.+}}, %{{.+}}, 16, 1823, -1;
+// AXIS1-COUNT-4: shfl.sync
 // AXIS1-NOT: {{shfl|bar\.}}
 
 // AXIS2-NOT: shfl
@@ -36,7 +35,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // AXIS2-COUNT-2: ld.shared.v4
 // AXIS2-NOT: {{shfl|bar\.}}
 
-// AXIS3-COUNT-6: shfl.sync.idx
+// AXIS3-COUNT-6: shfl.sync
 // AXIS3-NOT: {{shfl|bar\.}}
 
 // AXIS4-NOT: {{sub\.s32|shfl|bar\.}}

@@ -20,8 +20,8 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK-COUNT-2: shfl.sync.idx
-// CHECK-NOT: shfl.sync.idx
+// CHECK-COUNT-2: shfl.sync
+// CHECK-NOT: shfl.sync
 // CHECK: st.shared
 // CHECK: bar.sync
 // CHECK: ld.shared.v4

@@ -25,6 +25,6 @@ module attributes {"ttg.num-warps" = 2 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK-COUNT-5: shfl.sync.idx
+// CHECK-COUNT-5: shfl.sync
 // CHECK: bar.sync
 // CHECK-NOT: shfl.sync

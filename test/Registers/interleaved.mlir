@@ -20,11 +20,9 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // The scan of each chunk over its two lanes.
 // CHECK-DAG: [[X0:%.+]] = llvm.extractvalue %{{.+}}[0]
 // CHECK-DAG: [[X1:%.+]] = llvm.extractvalue %{{.+}}[1]
-// CHECK:     [[S0:%.+]] = nvvm.shfl.sync idx %{{.+}}, [[X0]],
-// CHECK:     [[C0:%.+]] = arith.subi [[S0]], [[X0]]
+// CHECK:     [[C0:%.+]] = arith.subi %{{.+}}, [[X0]]
 // CHECK:     [[Y0:%.+]] = llvm.select %{{.+}}, [[C0]], [[X0]]
-// CHECK:     [[S1:%.+]] = nvvm.shfl.sync idx %{{.+}}, [[X1]],
-// CHECK:     [[C1:%.+]] = arith.subi [[S1]], [[X1]]
+// CHECK:     [[C1:%.+]] = arith.subi %{{.+}}, [[X1]]
 // CHECK:     [[Y1:%.+]] = llvm.select %{{.+}}, [[C1]], [[X1]]
 
 // The total of the chunk met first goes before the other chunk.

@@ -19,7 +19,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // The bits of the write index: position, copy, whether the thread is not the one that holds a total.
 // CHECK: [[WARP:%.+]] = ttg.warp_id
-// CHECK-COUNT-5: nvvm.shfl.sync idx
+// CHECK-COUNT-5: nvvm.shfl.sync
 // CHECK: [[THREE:%.+]] = llvm.mlir.constant(3 : i32)
 // CHECK: [[POSITION_AND_COPY:%.+]] = llvm.and [[WARP]], [[THREE]]
 // FORWARD: [[INDEX:%.+]] = llvm.or [[POSITION_AND_COPY]],

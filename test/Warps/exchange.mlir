@@ -20,7 +20,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // CHECK:      [[LANE:%.+]] = llvm.urem
 // CHECK:      [[WARP:%.+]] = ttg.warp_id
-// CHECK-COUNT-5: nvvm.shfl.sync idx
+// CHECK-COUNT-5: nvvm.shfl.sync
 // CHECK:      [[TOTAL:%.+]] = llvm.select
 
 // Lane 31 writes to word `warp`, the others to 4 + warp; in reverse lane 0 to word 3 ^ warp.

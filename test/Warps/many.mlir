@@ -20,11 +20,11 @@ module attributes {"ttg.num-warps" = 16 : i32, "ttg.num-ctas" = 1 : i32, "ttg.th
   }
 }
 
-// CHECK-COUNT-5: shfl.sync.idx
+// CHECK-COUNT-5: shfl.sync
 // CHECK-NOT: {{shfl|bar\.}}
 // CHECK: st.shared.b32
 // CHECK: bar.sync
 // CHECK: {{ld\.shared|ldmatrix}}
 // CHECK-NOT: bar.
-// CHECK-COUNT-5: shfl.sync.idx
+// CHECK-COUNT-5: shfl.sync
 // CHECK-NOT: {{shfl|bar\.|shared\.}}

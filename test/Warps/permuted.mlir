@@ -18,7 +18,7 @@ module attributes {"ttg.num-warps" = 8 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // The position has warp bit 2 as bit 0 and warp bit 0 as bit 1.
 // CHECK:      [[WARP:%.+]] = ttg.warp_id
-// CHECK-COUNT-5: nvvm.shfl.sync idx
+// CHECK-COUNT-5: nvvm.shfl.sync
 // CHECK:      [[BIT2:%.+]] = llvm.and [[WARP]], %{{.+}} : i32
 // CHECK:      [[LOW:%.+]] = llvm.lshr [[BIT2]],
 // CHECK:      [[BIT0:%.+]] = llvm.and [[WARP]],
