@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 
 def _unwrap(value: object) -> object:
     from .core import constexpr
@@ -57,6 +59,7 @@ def check_arguments(
             f"associative_scan: combine_fn must be a function marked with @triton.jit, got "
             f"{_describe(combine_fn)}"
         )
+    _check_parameters(combine_fn, len(operands))
     return _check_axis(axis, len(shapes[0])), combine_fn, reverse
 
 
@@ -73,6 +76,19 @@ def _operands(input: object) -> object:
             "associative_scan: input must have at least one operand, got an empty tuple"
         )
     return input
+
+
+def _check_parameters(combine_fn: object, operands: int) -> None:
+    signature = inspect.signature(combine_fn.fn)
+    try:
+        signature.bind(*range(2 * operands))
+    except TypeError:
+        name = getattr(combine_fn, "__name__", str(combine_fn))
+        raise TypeError(
+            f"associative_scan: combine_fn {name} must take {2 * operands} arguments, for each of "
+            f"{operands} operand(s) what is accumulated and then for each the next element; it "
+            f"takes {signature}"
+        ) from None
 
 
 def _check_axis(axis: object, rank: int) -> int:
@@ -114,3 +130,16 @@ def check_results(combine_fn: object, results: object, expected: list) -> None:
                 f"associative_scan: combine_fn {name} must return {wanted} for operand {position}, "
                 f"it returns {value.type}; convert it with .to({wanted})"
             )
+
+
+def check_verified(verified: bool, operands: list) -> None:
+    """Check that the operation of a scan in Gluon is valid, of which the layouts are left.
+
+    Raises TypeError, naming every operand's layout.
+    """
+    if not verified:
+        layouts = ", ".join(str(operand.type.layout) for operand in operands)
+        raise TypeError(
+            f"associative_scan: all operands of input must have the same layout, whose warps do "
+            f"not move in two dimensions at once, got {layouts}; use gl.convert_layout first"
+        )

@@ -1,4 +1,4 @@
-"""run_kernel(): compile a @triton.jit function without a GPU and simulate it."""
+"""run_kernel(): compile a @triton.jit or @gluon.jit function without a GPU and simulate it."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def compile_kernel(
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
+    from triton.experimental.gluon._runtime import GluonASTSource
 
     constexprs = dict(constexprs or {})
     names = [n for n in fn.arg_names if n not in constexprs]
@@ -61,7 +62,8 @@ def compile_kernel(
         if isinstance(array, np.ndarray) or (type(value) is int and value % 16 == 0):
             attrs[(k,)] = [["tt.divisibility", 16]]
         kept.append(array)
-    source = ASTSource(fn, signature, constexprs=constexprs, attrs=attrs)
+    kind = GluonASTSource if fn.is_gluon() else ASTSource
+    source = kind(fn, signature, constexprs=constexprs, attrs=attrs)
     with _native(native):
         kernel = triton.compile(
             source,
