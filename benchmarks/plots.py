@@ -111,7 +111,7 @@ def growth(results: dict, path: Path) -> None:
     axes.set_ylabel("picoseconds an element and scan")
     axes.set_title("Growth")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    figure.legend(loc="outside lower center", fontsize=8, ncols=2)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

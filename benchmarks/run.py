@@ -161,7 +161,7 @@ class Run:
 
     def prepare(self, scratch: Path) -> None:
         """Compile everything, side by side, and start the processes that time."""
-        nvcc = shutil.which("nvcc")
+        nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
         with_cub = "cub" not in self.args.skip and "scan" in self.names
         if with_cub and not nvcc:
             say("no nvcc: CUB is not measured")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import suites
+from stats import geomean
 
 # H200: multiprocessors and cycles a second at the boost clock.
 MULTIPROCESSORS, HERTZ = 132, 1.98e9
@@ -129,23 +130,34 @@ def describe(row: suites.Row, mode: str, native: bool, listing: bool) -> str:
 
 
 def table(rows: list[suites.Row]) -> str:
-    """A Markdown table: instructions, wavefronts and the lower bound, both lowerings and ways."""
+    """A Markdown table: instructions / wavefronts a round and warp, and the lower of the two
+    bounds with its name, both lowerings and directions; then the means of the bounds' ratios."""
     lines = [
         "| row | ours forward | ours reverse | upstream forward | upstream reverse |",
         "|---|---|---|---|---|",
     ]
+    bounds: dict = {}
     for row in rows:
         cells = []
         for native in (True, False):
             for mode in suites.DIRECTIONS:
                 loop = loop_of(row, mode, native)
                 issue, shared = loop.bound(row)
+                bounds.setdefault((native, mode), []).append(min(issue, shared))
                 binds = "issue" if issue <= shared else "shared"
                 cells.append(
                     f"{loop.instructions:.0f} / {loop.wavefronts:.0f}: "
                     f"{min(issue, shared):.2f} {binds}"
                 )
         lines.append(f"| {row} | " + " | ".join(cells) + " |")
+    lines.append("")
+    for mode in suites.DIRECTIONS:
+        pairs = zip(bounds[True, mode], bounds[False, mode], strict=True)
+        ratios = [ours / upstream for ours, upstream in pairs]
+        lines.append(
+            f"Predicted ours over upstream, {mode}: geometric mean {geomean(ratios):.2f}, "
+            f"least {min(ratios):.2f}."
+        )
     return "\n".join(lines)
 
 

@@ -84,7 +84,7 @@ def test_budget_covers_the_suites(budget):
     assert list(budget) == [name(*kernel) for kernel in KERNELS], UPDATE
 
 
-@pytest.mark.parametrize(("row", "mode"), KERNELS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("row", "mode"), KERNELS, ids=[name(*kernel) for kernel in KERNELS])
 def test_within_budget(budget, row, mode):
     allowed, counts = budget[name(row, mode)], measured(row, mode)
     assert differences(allowed, counts, 1) == {}, "(budget, executed)"
