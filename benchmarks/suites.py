@@ -48,7 +48,7 @@ def pairs_loop(a_ptr, x_ptr, z_ptr, N: tl.constexpr, R: tl.constexpr, REVERSE: t
     a = tl.load(a_ptr + i)
     x = tl.load(x_ptr + i)
     for _ in range(R):
-        _, x = tl.associative_scan((a, x), 0, affine, reverse=REVERSE)
+        _a, x = tl.associative_scan((a, x), 0, affine, reverse=REVERSE)
         a = a * 0.999
     tl.store(z_ptr + i, x)
 
@@ -86,7 +86,7 @@ def pairs_once(a_ptr, x_ptr, z_ptr, N: tl.constexpr, SCAN: tl.constexpr, REVERSE
     a = tl.load(a_ptr + i)
     x = tl.load(x_ptr + i)
     if SCAN:
-        _, x = tl.associative_scan((a, x), 0, affine, reverse=REVERSE)
+        _a, x = tl.associative_scan((a, x), 0, affine, reverse=REVERSE)
     else:
         x = a + x
     tl.store(z_ptr + i, x)
