@@ -1,9 +1,9 @@
 """Compile the example kernels in both directions with both lowerings of scans, and print what they
 cost.
 
-With a CUDA device the kernels are compiled for it, run and compared with a sequential fold; without
-one they are compiled for sm_90.  Exit status 1 if a value is wrong or the native lowering is not
-available.
+The kernels run on a CUDA device or, where there is none, compiled for sm_90, in the PTX simulator,
+and are compared with a sequential fold, in float64 for floats.  Exit status 1 if a value is wrong
+or the native lowering is not available.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 import triton
 from cuda import CudaError, Device
 from kernels import EXAMPLES, Example
+from simulator import Simulator
 from triton import native_scan
 from triton.backends.compiler import GPUTarget
 from triton.tools.asm_counts import Counts, count_ptx
@@ -36,10 +37,8 @@ def compile_example(example: Example, reverse: bool, native: bool, capability: i
         return triton.compile(source, target=target, options={"num_warps": example.num_warps})
 
 
-def check_values(example: Example, compiled, reverse: bool, device: Device | None) -> str:
-    """Run the kernel and return 'right', what is wrong, or 'not run' where there is no device."""
-    if device is None:
-        return "not run"
+def check_values(example: Example, compiled, reverse: bool, device: Device | Simulator) -> str:
+    """Run the kernel and return 'right' or what is wrong."""
     inputs = example.inputs(np.random.default_rng(0))
     expected = example.expected(inputs, reverse)
     outputs = tuple(np.zeros(y.shape, x.dtype) for y, x in zip(expected, inputs * 2, strict=False))
@@ -71,9 +70,8 @@ def main() -> int:
         device = Device()
         print(f"running on {device.name} (sm_{device.capability})")
     except CudaError as error:
-        device = None
-        print(f"compiling for sm_90 only ({error})")
-    capability = device.capability if device else 90
+        device = Simulator()
+        print(f"running in {device.name}, compiled for sm_{device.capability} ({error})")
     print("\nin each column: native lowering / upstream's (TRITON_NATIVE_SCAN=0)\n")
     line = "{:20} {:8} {:>6} {:>12} {:>12} {:>12}  {}"
     header = line.format(
@@ -86,7 +84,7 @@ def main() -> int:
         for example in EXAMPLES:
             for reverse in (False, True):
                 ours, theirs = (
-                    compile_example(example, reverse, native, capability)
+                    compile_example(example, reverse, native, device.capability)
                     for native in (True, False)
                 )
                 values = check_values(example, ours, reverse, device)
