@@ -1,5 +1,6 @@
 # make demo    set up .venv, build and install the wheel, compile the example kernels, print a table
 # make test    set up .venv, build the overlay, run lit (test/) and pytest (python/test)
+# make test-long  run the cases that `make test` leaves out (the whole product of test_numerics.py)
 # make wheel   write dist/triton-3.9.0+revscan.1-*.whl
 # make overlay bring build/overlay/<python tag>/ up to date; seconds after the first time
 # make fuzz    check N scans (20000) of random layouts and operators; SEED=... repeats a run,
@@ -20,7 +21,7 @@ HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lit pytest fuzz mutants overlay wheel refresh-patches format check-format clean tools
+.PHONY: help demo test test-long lit pytest fuzz mutants overlay wheel refresh-patches format check-format clean tools
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -53,6 +54,11 @@ lit: tools $(VENV)/.ready
 pytest: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) python/test
+
+# The 4,452 cases of test_numerics.py that `make test` leaves out.
+test-long: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/install.py overlay
+	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS) python/test
 
 fuzz: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
