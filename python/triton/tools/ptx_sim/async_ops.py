@@ -251,5 +251,6 @@ def _try_wait(dec, ins, mods):
             if ok[t] and bar["done"] is not None:
                 S.vc[t // 32] = np.maximum(S.vc[t // 32], bar["done"])
         S.merge(j, putp, ok, mask)
+        S.waiting = not ok[sel].all()
 
     return Exec(MEM, run, (j,), "mbarrier")

@@ -56,6 +56,7 @@ class State:
         self.async_copies, self.async_groups = [], np.zeros(n, np.int64)
         self.mbarriers = {}
         self.printed = []
+        self.waiting = False  # the group has asked in vain whether a phase of an mbarrier is over
         self.shared = memory.Shared(self, shared_bytes, program.granule) if shared_bytes else None
         self.local = memory.Local(self, program.local_bytes) if program.local_bytes else None
         self.regs = Registers([None] * len(program.module.regs))
@@ -222,9 +223,10 @@ class State:
         raise PtxSyncError("deadlock: no thread can go on\n" + "\n".join(lines))
 
     # -- scheduler --------------------------------------------------------------------------
-    def pick(self, turn):
+    def pick(self, turn, spinning):
         """(pc, mask or None, pc where the next group may join). The lowest pc runs first, so
-        groups meet again; every 64th turn another group has it, so a spin loop ends."""
+        groups meet again; every 64th turn another group has it, so a spin loop ends. `spinning`
+        is where a group goes on to wait for others, or -1: the next one after it has the turn."""
         running = self.state == RUNNING
         if not running.any():
             if (self.state != EXITED).any():
@@ -233,7 +235,10 @@ class State:
         pcs = self.pcs[running]
         pc = int(pcs.min())
         mask = running & (self.pcs == pc)
-        if turn % 64 == 63 and (pcs != pc).any():
+        if spinning >= 0 and (pcs > spinning).any():
+            pc = int(pcs[pcs > spinning].min())
+            mask = running & (self.pcs == pc)
+        elif turn % 64 == 63 and (pcs != pc).any():
             others = np.unique(pcs)
             pc = int(others[turn // 64 % len(others)])
             mask = running & (self.pcs == pc)
@@ -246,6 +251,7 @@ class State:
         regs, code, counts = self.regs, self.program.code, self.program.counts
         warps = nw = self.nctas * self.cta_warps
         pc, mask, limit, turn, back = start, None, _FAR, 0, 0
+        spinning = -1
         steps = 0
         while True:
             kind, fn, pred, neg, dsts = code[pc]
@@ -269,12 +275,13 @@ class State:
                 new = self._control(fn, pc, pred, neg, mask)
                 if new is not None and (new > pc or mask is None):
                     pc = new
-                elif new is not None and back < 256:
+                elif new is not None and back < 256 and not self.waiting:
                     back += 1
                     pc = new
                 else:
                     if new is not None:
-                        self.pcs[mask] = new
+                        self.pcs[mask] = spinning = new
+                    self.waiting = False
                     pc = _FAR
             if pc >= limit or steps > max_steps:
                 if steps > max_steps:
@@ -283,7 +290,8 @@ class State:
                     self.pcs[slice(None) if mask is None else mask] = pc
                 turn += 1
                 back = 0
-                group = self.pick(turn)
+                group = self.pick(turn, spinning)
+                spinning = -1
                 if group is None:
                     return
                 pc, mask, limit = group
