@@ -26,6 +26,15 @@ static void registerChooseScanLayout() {
   registerPass(triton::scan::createChooseScanLayoutPass);
 }
 
+static void addLowerFlip(PassManager *pm, const std::vector<std::string> &) {
+  triton::scan::keepFirstError(*pm);
+  pm->addPass(triton::scan::createLowerFlipPass());
+}
+
+static void registerLowerFlip() {
+  registerPass(triton::scan::createLowerFlipPass);
+}
+
 // Takes one optional argument, "remarks".
 static void addLowerScan(PassManager *pm,
                          const std::vector<std::string> &args) {
@@ -46,6 +55,7 @@ TRITON_PLUGIN_API triton::plugin::PluginInfo *tritonGetPluginInfo() {
   static triton::plugin::PassInfo passes[] = {
       {"choose_scan_layout", "1", addChooseScanLayout,
        registerChooseScanLayout},
+      {"lower_flip", "1", addLowerFlip, registerLowerFlip},
       {"lower_scan", "1", addLowerScan, registerLowerScan},
       {"scan_abi_selftest", "1", addAbiSelfTest, registerAbiSelfTest},
   };

@@ -27,7 +27,7 @@ CHECKSUM_PATH = EXTENSION_PATH.with_suffix(".sha256")
 # TRITON_PLUGIN_API_VERSION of triton/include/triton/Tools/PluginUtils.h, release 3.9.0
 PLUGIN_API_VERSION = 2
 # The passes of the lowering, in their order.
-LOWERING = ("choose_scan_layout", "lower_scan")
+LOWERING = ("choose_scan_layout", "lower_flip", "lower_scan")
 
 _NATIVE, _OFF, _UNAVAILABLE = "native-", "off", "unavailable"
 _load_lock = threading.Lock()
@@ -189,6 +189,14 @@ def resolve(requested: object) -> str:
         if requested.startswith(_NATIVE) and requested == _native_key() and _load()[0] is not None:
             return requested
     return cache_key()
+
+
+def is_native(option: str | None) -> bool:
+    """Return whether the compile option `native_scan` stands for the native lowering.
+
+    None, the option of a backend that does not run the passes, does not.
+    """
+    return option is not None and resolve(option).startswith(_NATIVE)
 
 
 def is_enabled() -> bool:

@@ -18,6 +18,13 @@ namespace mlir::triton::scan {
 /// into and what a thread executes for it.
 std::unique_ptr<Pass> createLowerScanPass(bool remarks = false);
 
+/// Creates the pass that replaces every scan that stands for a flip (see
+/// Analysis/Flip.h) by moves of the registers of each thread.
+///
+/// It runs where the pass above does, before it. Fails with an error at the
+/// flip's location when the module has no known target.
+std::unique_ptr<Pass> createLowerFlipPass();
+
 } // namespace mlir::triton::scan
 
 #endif // TRITON_SCAN_CONVERSION_PASSES_H

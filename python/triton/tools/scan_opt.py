@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, text in (
         ("choose-scan-layout", "give scans the cheapest layout"),
+        ("lower-flip", "run the native lowering of tl.flip"),
         ("lower-scan", "run the native lowering of tt.scan"),
         ("scan-abi-selftest", "run the extension's ABI self-test"),
     ):
