@@ -50,6 +50,26 @@ int64_t costOfScan(llvm::ArrayRef<Run> runs, ScanWork work) {
   return cost;
 }
 
+int64_t costOfFlip(llvm::ArrayRef<Run> runs, unsigned numRegisters,
+                   unsigned wordsPerElement) {
+  int64_t words = int64_t(numRegisters) * wordsPerElement;
+  bool movesLanes = false, movesWarps = false;
+  int64_t cost = 0;
+  for (const Run &run : runs) {
+    movesLanes |= run.owner == Owner::Lane;
+    movesWarps |= run.owner == Owner::Warp;
+    if (run.owner == Owner::Block)
+      cost +=
+          2 * clusterBarrier + words * (1 + run.size()) * wordThroughSharedUnit;
+  }
+  // Lanes go along with the warps.
+  if (movesWarps)
+    cost += costOfConversion(numRegisters, wordsPerElement);
+  else if (movesLanes)
+    cost += words * wordThroughSharedUnit;
+  return cost;
+}
+
 int64_t costOfConversion(unsigned numRegisters, unsigned wordsPerElement) {
   int64_t words = int64_t(numRegisters) * wordsPerElement;
   return 2 * llvm::divideCeil(words, wordsPerPass) * barrier +

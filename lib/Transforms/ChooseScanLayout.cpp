@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "triton-scan/Analysis/Flip.h"
 #include "triton-scan/Analysis/ScanCost.h"
 #include "triton-scan/Transforms/Passes.h"
 #include "triton/Dialect/Triton/IR/Dialect.h"
@@ -243,9 +244,13 @@ void LayoutSplit::addScanCosts(ScanOp scan) {
     work.numRegisters = numRegisters(layout);
     auto runs = planScan(layout, scan.getAxis());
     // A layout that cannot be scanned is left by a conversion and taken again.
-    int64_t cost =
-        runs ? costOfScan(*runs, work)
-             : 4 * costOfConversion(work.numRegisters, work.wordsPerElement);
+    int64_t cost;
+    if (!runs)
+      cost = 4 * costOfConversion(work.numRegisters, work.wordsPerElement);
+    else if (isFlip(scan))
+      cost = costOfFlip(*runs, work.numRegisters, work.wordsPerElement);
+    else
+      cost = costOfScan(*runs, work);
     return frequency * cost;
   };
   int64_t here = costIn(component.type.getEncoding());

@@ -281,7 +281,7 @@ def test_dim_out_of_range(compile_kernel, native, dim):
 
 def test_pointers_are_refused(compile_kernel):
     error = error_of(compile_kernel, flip_pointers, {"N": 64}, native=True)
-    assert "flip: x must be a tensor of integers or floats, got pointer" in error
+    assert "flip: x must be a tensor of integers or floats, got one of pointer<fp32>" in error
     error_of(compile_kernel, flip_pointers, {"N": 64}, native=False)
 
 

@@ -23,6 +23,11 @@ struct ScanWork {
 /// but for those of barriers.
 int64_t costOfScan(llvm::ArrayRef<Run> runs, ScanWork work);
 
+/// Estimates, in the same unit, a flip of one operand along the axis that is
+/// split into `runs`.
+int64_t costOfFlip(llvm::ArrayRef<Run> runs, unsigned numRegisters,
+                   unsigned wordsPerElement);
+
 /// Estimates, in the same unit, the conversion of one operand's tensor through
 /// shared memory.
 int64_t costOfConversion(unsigned numRegisters, unsigned wordsPerElement);

@@ -30,7 +30,7 @@ def flip(x: core.tensor, dim: core.constexpr, _semantic=None) -> core.tensor:
     Raises TypeError for a block of pointers.
     """
     if not (x.dtype.is_int() or x.dtype.is_floating()):
-        raise TypeError(f"flip: x must be a tensor of integers or floats, got {x.type}")
+        raise TypeError(f"flip: x must be a tensor of integers or floats, got one of {x.dtype}")
     builder = _semantic.builder
 
     def build_region(scan_op) -> None:
