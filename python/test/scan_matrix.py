@@ -163,6 +163,7 @@ def assembly(case: Case, reverse: bool | None = False, native: bool = True) -> s
     """Compile to PTX or amdgcn text; `reverse` is None for a kernel without a scan."""
     with triton.knobs.scan.scope():
         triton.knobs.scan.native = native
+        assert native_scan.is_enabled() == native
         return _run_stages(case, reverse, ("llir", "ptx", "amdgcn"))
 
 

@@ -132,9 +132,13 @@ def differing(forward: dict[str, int], reverse: dict[str, int]) -> dict[str, tup
 
 @pytest.mark.parametrize("kernel", FLOATS, ids=str)
 def test_reverse_costs_what_forward_costs(kernel):
-    forward, reverse = (ptx_counts(assembly(kernel, d)) for d in (False, True))
+    texts = [assembly(kernel, d) for d in (False, True)]
+    forward, reverse = map(ptx_counts, texts)
     assert forward["selects"] or forward["float operations"]
-    assert differing(forward, reverse) == {}
+    # From sm_100 on LLVM pairs fp32 operations as it likes, also with halves that nobody uses;
+    # test_lowering_emits_the_same_operations counts them before it.
+    ignored = {"float operations"} if any(".f32x2" in text for text in texts) else set()
+    assert set(differing(forward, reverse)) <= ignored
 
 
 @pytest.mark.parametrize("kernel", INTEGERS, ids=str)
