@@ -333,15 +333,22 @@ def test_grid_and_special_registers():
     assert stats.executed["global_store"] == 12 and stats.static["global_store"] == 1
 
 
-def test_cluster_reads_its_neighbour():
+@pytest.mark.parametrize(
+    "reach",
+    [
+        "xor.b32 %r, %r, 1; mapa.shared::cluster.u32 %s, %s, %r;",
+        "xor.b32 %s, %s, 0x1000000;",  # the rank is in bits 24 and up, also of own addresses
+    ],
+)
+def test_cluster_reads_its_neighbour(reach):
     text = module(
-        """
+        f"""
         .reg .b32 %t, %s, %r, %v, %i, %b; .reg .b64 %p, %o;
         mov.u32 %t, %tid.x; mov.u32 %i, %ctaid.x; mad.lo.u32 %i, %i, 32, %t;
         mul.wide.u32 %o, %i, 4; ld.param.u64 %p, [p0]; add.s64 %p, %p, %o;
         ld.global.b32 %v, [%p]; shl.b32 %s, %t, 2; mov.u32 %b, smem; add.u32 %s, %s, %b;
         st.shared.b32 [%s], %v; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
-        mov.u32 %r, %cluster_ctarank; xor.b32 %r, %r, 1; mapa.shared::cluster.u32 %s, %s, %r;
+        mov.u32 %r, %cluster_ctarank; {reach}
         ld.shared::cluster.b32 %v, [%s]; getctarank.shared::cluster.u32 %r, %s;
         shl.b32 %r, %r, 24; xor.b32 %v, %v, %r;
         barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;

@@ -331,3 +331,54 @@ def test_scans_before_inside_and_after():
         return [scanned(inside - before, 0, reverse), scanned(x, 0, not reverse)]
 
     check(around, [x], wanted, axis=0, outputs=[x, x], constexprs={"N": 512}, mirrored=False)
+
+
+# --- across CTAs
+
+
+@gluon.jit
+def across(x, out, N: gl.constexpr, LAYOUT: gl.constexpr, REVERSE: gl.constexpr):
+    i = gl.arange(0, N, LAYOUT)
+    v = gl.load(x + i)
+    for _ in range(3):  # exchanges that follow each other
+        v = gl.associative_scan(v, 0, add, reverse=REVERSE)
+    gl.store(out + i, v)
+
+
+@gluon.jit
+def all_across(
+    x, out, N: gl.constexpr, NARROW: gl.constexpr, WIDE: gl.constexpr, REVERSE: gl.constexpr
+):
+    gl.warp_specialize(
+        [
+            (across, (x, out, N, WIDE, REVERSE)),
+            (across, (x + N, out + N, N, NARROW, not REVERSE)),
+            (across, (x + 2 * N, out + 2 * N, N, WIDE, REVERSE)),
+        ],
+        [2, 4],
+    )
+
+
+def test_partitions_scan_across_ctas():
+    """Partitions of two CTAs meet at mbarriers of their own, which are not whole clusters'."""
+    x = integers(3, 512)
+
+    def wanted(x, reverse):
+        out = x.copy()
+        for _ in range(3):
+            out = np.stack([scanned(out[p], 0, reverse != (p == 1)) for p in range(3)])
+        return [out]
+
+    check(
+        all_across,
+        [x],
+        wanted,
+        axis=1,
+        outputs=[x],
+        constexprs={
+            "N": 512,
+            "NARROW": gl.BlockedLayout([2], [32], [2], [0], [[1]]),
+            "WIDE": gl.BlockedLayout([2], [32], [4], [0], [[1]]),
+        },
+        num_ctas=2,
+    )

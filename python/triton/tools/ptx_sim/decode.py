@@ -191,6 +191,11 @@ class Decoder:
             value = found.offset
             if found.space == "param":
                 raise unsupported(ins, f"address of parameter {text}")
+            if found.space == "shared":
+                own = np.array([value], dtype=UINT[BITS[ty]])
+                return lambda R: (own if R.rank is None else own + R.rank.astype(own.dtype)).view(
+                    dtype
+                )
         elif isinstance(found, Function) or text in self.module.functions:
             raise unsupported(ins, f"address of function {text}")
         elif ty == "pred" and text in ("0", "1", "-1", "true", "false"):
@@ -270,6 +275,8 @@ class Decoder:
             if found.space == "param":
                 return None, found, offset
             const = np.array([found.offset + offset], np.int64)
+            if found.space == "shared":
+                return (lambda R: const if R.rank is None else const + R.rank), found, offset
             return (lambda R: const), found, offset
         if isinstance(found, Reg):
             i = found.index

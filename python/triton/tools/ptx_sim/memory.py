@@ -25,7 +25,9 @@ LOCAL_WINDOW = 0x7F00_0000_0000
 WINDOW_SIZE = 1 << 32
 SHARED_BASE = 1024  # offset of the first byte: 0 is never a shared variable
 LOCAL_BASE = 64
-RANK_SHIFT = 24  # shared::cluster address = (rank + 1) << 24 | offset; 0: the own CTA
+# An address in shared memory is rank << 24 | offset, a CTA's own addresses included: kernels reach
+# other CTAs by changing these bits, as mapa does.
+RANK_SHIFT = 24
 GUARD = 1 << 20  # unmapped bytes between global buffers
 MODULE_BASE = GLOBAL_BASE  # variables of the module come first
 
@@ -145,7 +147,7 @@ class Shared:
             (off >= SHARED_BASE)
             & (off + size <= SHARED_BASE + self.size)
             & (rank >= 0)
-            & (rank <= S.cluster)
+            & (rank < S.cluster)
         )
         if not ok.all():
             bad = int(np.flatnonzero(~ok)[0])
@@ -157,9 +159,9 @@ class Shared:
                 bad,
             )
         cta = S.cta if sel is None else S.cta[sel]
-        if rank.any():
+        if S.cluster > 1:
             if not cluster:
-                own = (rank == 0) | (rank - 1 == cta % S.cluster)
+                own = rank == cta % S.cluster
                 if not own.all():
                     S.fail(
                         PtxMemoryError,
@@ -167,7 +169,7 @@ class Shared:
                         sel,
                         int(np.flatnonzero(~own)[0]),
                     )
-            cta = np.where(rank > 0, cta // S.cluster * S.cluster + rank - 1, cta)
+            cta = cta // S.cluster * S.cluster + rank
         return cta * self.stride + off
 
     def granules(self, flat, size, used=None):

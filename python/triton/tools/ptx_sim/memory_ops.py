@@ -346,7 +346,7 @@ def _mapa(dec, ins):
                 None,
                 0,
             )
-        out = (v & low) | (rank + 1 << mm.RANK_SHIFT)
+        out = (v & low) | (rank << mm.RANK_SHIFT)
         out = out + (mm.SHARED_WINDOW if generic else 0)
         S.merge(i, put, out.astype(DTYPES[ty]), mask)
 
@@ -365,9 +365,7 @@ def _getctarank(dec, ins):
 
     def run(S, mask):
         v = ga(S.regs).astype(np.int64) - (0 if space else mm.SHARED_WINDOW)
-        rank = v >> mm.RANK_SHIFT
-        out = np.where(rank > 0, rank - 1, S.cta % S.cluster).astype(np.uint32)
-        S.merge(i, put, out, mask)
+        S.merge(i, put, (v >> mm.RANK_SHIFT).astype(np.uint32), mask)
 
     return Exec(MEM, run, (i,), "address")
 

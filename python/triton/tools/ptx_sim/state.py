@@ -21,9 +21,11 @@ def _garbage(width):
 
 
 class Registers(list):
-    """Register values by index; `params` holds .param bytes by number, (threads, size)."""
+    """Register values by index; `params` holds .param bytes by number, (threads, size).
+    `rank` is what a thread's CTA adds to its shared addresses, None outside clusters."""
 
     params: list
+    rank: np.ndarray | None = None
 
 
 class State:
@@ -61,6 +63,8 @@ class State:
         self.local = memory.Local(self, program.local_bytes) if program.local_bytes else None
         self.regs = Registers([None] * len(program.module.regs))
         self.regs.params = program.param_storage(n)
+        if cluster > 1:
+            self.regs.rank = self.cta % cluster << memory.RANK_SHIFT
         for reg in program.undefined:
             self.regs[reg.index] = _garbage(reg.width)
         self._special_registers()
@@ -166,7 +170,7 @@ class State:
         if addr >= memory.WINDOW_SIZE and not 0 <= addr - memory.SHARED_WINDOW < memory.WINDOW_SIZE:
             return addr
         rank = base >> memory.RANK_SHIFT
-        home = cta if rank == 0 else cta // self.cluster * self.cluster + rank - 1
+        home = cta // self.cluster * self.cluster + rank
         return home, base & ((1 << memory.RANK_SHIFT) - 1)
 
     def arrived_here(self, pc, mask):

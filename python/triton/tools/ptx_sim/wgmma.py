@@ -39,7 +39,10 @@ def _operand(S, ins, desc, rows, k, size, mn_major, warps):
     if mode:
         at = at ^ ((at >> 7 & (width // 16 - 1)) << 4)
     owner = warps[np.broadcast_to(r, at.shape).reshape(-1)] * 32
-    raw = mm.read(S, "shared", at.reshape(-1), 16, owner)
+    at = at.reshape(-1)
+    if S.regs.rank is not None:
+        at = at + S.regs.rank[owner]
+    raw = mm.read(S, "shared", at, 16, owner)
     dtype = np.dtype(f"u{size}")
     out = np.ascontiguousarray(raw).view(dtype)
     return out.reshape(k, rows).T if mn_major else out.reshape(rows, k)
