@@ -1,0 +1,53 @@
+"""Scans in functions that are not inlined and take and return tensors, run in the simulator.
+
+Triton's frontend makes no such functions, so this one is TTGIR.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scan_values import compile_ttgir, fold
+from triton.tools.ptx_sim import run_compiled
+
+TTGIR = """
+#l = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90",
+                   "ttg.threads-per-warp" = 32 : i32} {
+  tt.func private @sums(%x: tensor<512xi32, #l>) -> tensor<512xi32, #l>
+      attributes {noinline = true} {
+    %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = REVERSE}> ({
+    ^bb0(%a: i32, %b: i32):
+      %s = arith.addi %a, %b : i32
+      tt.scan.return %s : i32
+    }) : (tensor<512xi32, #l>) -> tensor<512xi32, #l>
+    tt.return %y : tensor<512xi32, #l>
+  }
+  tt.func public @kernel(%x: !tt.ptr<i32>, %out: !tt.ptr<i32>) {
+    %i = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32, #l>
+    %xs = tt.splat %x : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #l>
+    %px = tt.addptr %xs, %i : tensor<512x!tt.ptr<i32>, #l>, tensor<512xi32, #l>
+    %v = tt.load %px : tensor<512x!tt.ptr<i32>, #l>
+    %y = tt.call @sums(%v) : (tensor<512xi32, #l>) -> tensor<512xi32, #l>
+    %w = arith.muli %y, %v : tensor<512xi32, #l>
+    %z = tt.call @sums(%w) : (tensor<512xi32, #l>) -> tensor<512xi32, #l>
+    %os = tt.splat %out : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #l>
+    %po = tt.addptr %os, %i : tensor<512x!tt.ptr<i32>, #l>, tensor<512xi32, #l>
+    tt.store %po, %z : tensor<512x!tt.ptr<i32>, #l>
+    tt.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_called_with_tensors(reverse):
+    """Twice, so that both calls use the same shared memory."""
+    compiled = compile_ttgir(TTGIR.replace("REVERSE", str(reverse).lower()))
+    assert compiled.asm["ptx"].count("call.uni") == 2
+    x = np.random.default_rng(0).integers(-(2**31), 2**31, 512).astype(np.int32)
+    out = np.zeros_like(x)
+    run_compiled(compiled, 1, [x, out])
+    (once,) = fold(np.add, [x], 0, reverse)
+    (twice,) = fold(np.add, [once * x], 0, reverse)
+    np.testing.assert_array_equal(out, twice)
