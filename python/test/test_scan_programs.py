@@ -736,6 +736,48 @@ def test_loop_in_a_loop(shape, num_warps):
 
 
 @triton.jit
+def doubly_carried(x, y, out, other, n, m, T: tl.constexpr, D: tl.constexpr, REVERSE: tl.constexpr):
+    # The inner loop's values are the outer loop's, and one is from outside of both.
+    i = tl.arange(0, T)[:, None] * D + tl.arange(0, D)[None, :]
+    v, w = tl.load(x + i), tl.load(y + i)
+    total = tl.zeros([T, D], tl.int32)
+    for k in range(n):
+        u = v ^ k
+        for j in range(m):
+            u = tl.associative_scan(u + w, 1, add, reverse=REVERSE)
+            total += u * j
+        v = tl.associative_scan(v - u, 1, add, reverse=REVERSE)
+    tl.store(out + i, v)
+    tl.store(other + i, total)
+
+
+@pytest.mark.parametrize("shape", [(4, 64), (2, 512), (64, 8)], ids=str)
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_values_of_two_loops(shape, num_warps):
+    def reference(v, w, reverse):
+        total = np.zeros_like(v)
+        for k in range(3):
+            u = v ^ np.int32(k)
+            for j in range(2):
+                u = scanned(u + w, 1, reverse)
+                total = total + u * np.int32(j)
+            v = scanned(v - u, 1, reverse)
+        return [v, total]
+
+    x, y = integers(*shape), integers(*shape, seed=1)
+    check(
+        doubly_carried,
+        [x, y],
+        reference,
+        axis=1,
+        outputs=[x, x],
+        scalars=[3, 2],
+        constexprs={"T": shape[0], "D": shape[1]},
+        num_warps=num_warps,
+    )
+
+
+@triton.jit
 def swapped(x, y, out_x, out_y, n, T: tl.constexpr, D: tl.constexpr, REVERSE: tl.constexpr):
     # Carried variables that change places, one that never changes, and one that only starts equal
     i = tl.arange(0, T)[:, None] * D + tl.arange(0, D)[None, :]
@@ -964,27 +1006,48 @@ def test_floats_with_math(shape):
     )
 
 
-@pytest.mark.parametrize(
-    ("kernel", "shape", "num_warps", "pointers", "counts"),
-    [
-        (carried, (16, 128), 1, 4, 1),
-        (crossing, (4, 64), 1, 2, 1),
-        (crossing, (2, 512), 4, 2, 1),
-        (nested, (2, 512), 1, 3, 2),
-        (swapped, (16, 128), 1, 4, 1),
-        (pair_carried, (16, 128), 4, 4, 1),
-        (in_while_loop, (2, 512), 1, 2, 2),
-        (float_carried, (16, 128), 4, 2, 1),
-    ],
-)
-def test_layouts_are_chosen(kernel, shape, num_warps, pointers, counts):
-    """The loops above are worth their name: choose_scan_layout changes the scans' layouts."""
-    array = np.zeros(8, np.float32 if kernel is float_carried else np.int32)
-    constexprs = {"T": shape[0], "D": shape[1], "REVERSE": True}
-    values = [array] * pointers + [3] * counts
-    ttgir = compile_kernel(kernel, values, constexprs, num_warps=num_warps)[0].asm["ttgir"]
+def layouts_of_scans(kernel, arrays, constexprs, num_warps) -> list[str]:
+    """Return the names of the layouts that choose_scan_layout gives a kernel's scans."""
+    ttgir = compile_kernel(kernel, arrays, constexprs, num_warps=num_warps)[0].asm["ttgir"]
     command = [sys.executable, "-m", "triton.tools.scan_opt", "--choose-scan-layout", "-"]
     done = subprocess.run(command, input=ttgir, capture_output=True, text=True, check=True)
     # The type of a scan stands at the end of its region.
-    layouts = re.findall(r"\}\) : \(tensor<\w+, #(\w+)>", done.stdout)
-    assert any(name.startswith("linear") for name in layouts), layouts
+    return re.findall(r"\}\) : \(tensor<\w+, #(\w+)>", done.stdout)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(
+    ("kernel", "pointers", "counts"),
+    [
+        (carried, 4, ["n"]),
+        (crossing, 2, ["n"]),
+        (doubly_carried, 4, ["n", "m"]),
+        (swapped, 4, ["n"]),
+        (pair_carried, 4, ["n"]),
+        (float_carried, 2, ["n"]),
+    ],
+)
+def test_layouts_are_chosen(kernel, pointers, counts, num_warps):
+    """The loops above are worth their name: with enough turns their scans get another layout."""
+    arrays = [np.zeros(8, np.float32 if kernel is float_carried else np.int32)] * pointers
+    constexprs = {"T": 32, "D": 32, "REVERSE": True} | dict.fromkeys(counts, 4096)
+    names = layouts_of_scans(kernel, arrays, constexprs, num_warps)
+    assert all(name.startswith("linear") for name in names), names
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_many_turns(num_warps):
+    """As many turns, known to the compiler, as a change of layouts pays for."""
+    x, w = integers(32, 32), integers(32, 32, seed=1)
+    constexprs = {"T": 32, "D": 32, "n": 60}
+    (name,) = layouts_of_scans(carried, [x, w, x, x], constexprs | {"REVERSE": True}, num_warps)
+    assert name.startswith("linear")
+    check(
+        carried,
+        [x, w],
+        carried_reference(60),
+        axis=1,
+        outputs=[x, x],
+        constexprs=constexprs,
+        num_warps=num_warps,
+    )
