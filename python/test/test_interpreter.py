@@ -149,11 +149,12 @@ def test_4_large_before_small(interpret):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_5_after_dot(agree, axis):
-    x, y = (RNG(s).integers(-2, 3, (64, 64)).astype(np.float16) for s in (0, 1))
+@pytest.mark.parametrize("dtype", ["float16", "bf16"])
+def test_5_after_dot(agree, axis, dtype):
+    x, y = (encode(RNG(s).integers(-2, 3, (64, 64)), dtype) for s in (0, 1))
 
     def wanted(x, y, reverse):
-        z = x.astype(np.float32) @ y.astype(np.float32)
+        z = (decode(x) @ decode(y)).astype(np.float32)
         return [fold(cases.add_numpy, [z], axis, reverse)[0] * z]
 
     outputs = [np.zeros((64, 64), np.float32)]

@@ -110,6 +110,13 @@ def compute_bf16(function: Callable, handles: tuple, *arguments: object) -> obje
     return kind(_encode(result.data, form), tl.bfloat16)
 
 
+def numbers(handle: object) -> np.ndarray:
+    """Return a handle's data, bf16 as float32."""
+    if not hold_bf16(handle):
+        return handle.data
+    return _decode(handle.data, _FORMATS[tl.bfloat16]).astype(np.float32)
+
+
 def cast_bf16(handle: object, target: tl.dtype, numpy_dtype: np.dtype) -> object:
     """Return a handle's values cast from or to bf16."""
     if hold_bf16(handle):
