@@ -54,7 +54,7 @@ def test_assignment_wins_over_the_environment_and_is_undone(monkeypatch):
 
 def test_knob_is_documented():
     assert triton.knobs.scan.__doc__
-    assert set(triton.knobs.scan.knobs) == {"native"}
+    assert set(triton.knobs.scan.knobs) == {"native", "remarks"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.title)

@@ -21,6 +21,7 @@ OURS = {
     "triton/_C/libtriton_scan.so",
     "triton/_C/libtriton_scan.sha256",
     "triton/native_scan.py",
+    "triton/language/native_flip.py",
     "triton/language/scan_checks.py",
     "triton/tools/scan_opt.py",
     "triton/tools/asm_counts.py",
@@ -56,7 +57,7 @@ def test_contents(our_wheel, upstream_wheel):
     """Every upstream file is there, unchanged except for the patched ones; ours are added."""
     patched = {f"triton/{p}" for p in ("knobs.py", "language/core.py", "backends/amd/compiler.py")}
     patched |= {f"triton/runtime/{p}.py" for p in ("autotuner", "cache", "interpreter", "jit")}
-    patched |= {"triton/backends/nvidia/compiler.py"}
+    patched |= {"triton/backends/nvidia/compiler.py", "triton/language/standard.py"}
     patched |= {"triton/experimental/gluon/language/_semantic.py"}
     metadata = {NEW_INFO + name for name in ("METADATA", "RECORD", "entry_points.txt")}
     with zipfile.ZipFile(upstream_wheel) as old, zipfile.ZipFile(our_wheel) as new:
