@@ -215,9 +215,11 @@ ScanEmitter::exchangeTotals(unsigned run, Value position,
   if (runs[run].size() < minGroupsToScan || lanes.size() < positionBits)
     return foldGroups(exchange.acrossWarps(slotTotals, warpId), position,
                       !isCoarsest);
+  StringAttr laneDim = StringAttr::get(op.getContext(), "lane");
+  unsigned rowLanes = (layout.getInDimSize(laneDim) - 1) & ~maskOf(lanes);
   lanes.truncate(positionBits);
   return scanGroups(exchange.acrossWarps(slotTotals, warpId, lanes), position,
-                    lanes, !isCoarsest);
+                    lanes, rowLanes, !isCoarsest);
 }
 
 SmallVector<ScanEmitter::GroupPrefix>
@@ -249,7 +251,8 @@ ScanEmitter::foldGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
 
 SmallVector<ScanEmitter::GroupPrefix>
 ScanEmitter::scanGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
-                        ArrayRef<unsigned> lanes, bool wantTotal) {
+                        ArrayRef<unsigned> lanes, unsigned rowLanes,
+                        bool wantTotal) {
   Location loc = op.getLoc();
   SmallVector<Tuple> inclusive = scanWithinWarp(
       llvm::map_to_vector(slots, [](ArrayRef<Tuple> own) { return own[0]; }),
@@ -259,7 +262,10 @@ ScanEmitter::scanGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, lanes.size()));
   Value previous = LLVM::AddOp::create(
       rewriter, loc, position, constantI32(rewriter, loc, reverse ? 1 : -1));
-  Value lane = moveBits(rewriter, loc, previous, positionBits, lanes);
+  Value lane = LLVM::OrOp::create(
+      rewriter, loc, moveBits(rewriter, loc, previous, positionBits, lanes),
+      LLVM::AndOp::create(rewriter, loc, laneId,
+                          constantI32(rewriter, loc, rowLanes)));
 
   unsigned mask = maskOf(lanes);
   SmallVector<GroupPrefix> result;

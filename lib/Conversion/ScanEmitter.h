@@ -90,13 +90,14 @@ private:
                                           ArrayRef<Tuple> slotTotals);
 
   // Input: for each slot, the totals of all groups, in the direction's order:
-  // in the registers of each thread, or in those `lanes` of each warp.
+  // in the registers of each thread, or in those `lanes` of each warp. Lanes
+  // that differ in the bits `rowLanes` hold the totals of other rows.
   // Output: the prefixes, by slot.
   SmallVector<GroupPrefix> foldGroups(ArrayRef<SmallVector<Tuple>> slots,
                                       Value position, bool wantTotal);
   SmallVector<GroupPrefix> scanGroups(ArrayRef<SmallVector<Tuple>> slots,
                                       Value position, ArrayRef<unsigned> lanes,
-                                      bool wantTotal);
+                                      unsigned rowLanes, bool wantTotal);
 
   /// Returns the coordinate of the j-th of `count` positions in the direction.
   unsigned inOrder(unsigned j, unsigned count) const {

@@ -12,8 +12,9 @@ from fuzz import operators as ops
 from fuzz import runner
 from fuzz.backends import NUMPY, NumpyBackend
 from fuzz.campaign import run_programs
-from fuzz.layouts import Machine, linear_layouts
+from fuzz.layouts import Layout, Machine, linear_layouts
 from fuzz.oracle import fold
+from fuzz.programs import Program, Scan
 from fuzz.steps import StepError
 from triton.tools.ptx_sim.errors import PtxSimError
 
@@ -51,6 +52,29 @@ def test_32_lanes_step_by_step_is_for_amd_only() -> None:
     """What the evaluator does not know is an error, and not passed over."""
     with pytest.raises(StepError, match=r"unknown operation: nvvm\.shfl"):
         run_programs(2026, 20, check=runner.run_steps)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("rows", [False, True])
+def test_found_sixteen_warps_beside_other_lanes(rows: bool, reverse: bool) -> None:
+    """The lanes that scan 16 warps' totals once forgot in which lane they are on another axis, or
+    on a coarser part of the same one."""
+    shape = (2, 128) if rows else (256,)
+    lanes = ([1], [2], [128], [4], [0])
+    warps = ([32], [64], [8], [16])
+
+    def base(bit: list[int]) -> list[int]:
+        if not rows:
+            return bit
+        return [1, 0] if bit == [128] else [0, *bit]
+
+    encoding = (
+        f"#ttg.linear<{{register = [], lane = {[base(b) for b in lanes]}, "
+        f"warp = {[base(b) for b in warps]}, block = []}}>"
+    )
+    operator = ops.affine_map("i32")
+    scan = Scan(Layout(shape, encoding), rows, reverse, operator, "none", 1, False, 0)
+    runner.run(Program(Machine(32, 16, 1), (scan,)))
 
 
 def test_a_dropped_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +116,6 @@ def test_a_wrong_copy_is_found() -> None:
 
 
 def _scan_of_one_element():
-    from fuzz.layouts import Layout
-    from fuzz.programs import Scan
-
     layout = Layout((1,), "#unused")
     return Scan(layout, 0, False, ops.keeper(("i32",), True), "none", 1, False, 0)
 
