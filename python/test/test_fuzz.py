@@ -73,7 +73,7 @@ def test_found_sixteen_warps_beside_other_lanes(rows: bool, reverse: bool) -> No
         f"warp = {[base(b) for b in warps]}, block = []}}>"
     )
     operator = ops.affine_map("i32")
-    scan = Scan(Layout(shape, encoding), rows, reverse, operator, "none", 1, False, 0)
+    scan = Scan(Layout(shape, encoding), int(rows), reverse, operator, "none", 1, False, 0)
     runner.run(Program(Machine(32, 16, 1), (scan,)))
 
 
