@@ -32,14 +32,15 @@ _INTRODUCTION = """\
 # Mutations
 
 Written by `make mutants`, which makes one deliberate mistake at a time in a copy of `lib/`, builds
-it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs; a
-mutation counts as caught by its first failure) and a few kernels of `test_cases.py`
-(`-k "{kernels}"`). A mutation that neither catches makes `make mutants` fail.
+it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs of 32
+lanes, half as many of 64), up to its first failure, then `test_fuzz.py -k test_found` and a few kernels of
+`test_cases.py` (`-k "{kernels}"`), if the fuzzer found nothing. A mutation that nothing catches makes
+`make mutants` fail.
 
 Without a mutation the fuzzer checked {scans} scans and the kernels passed.
 
-| mutation | file | the fuzzer | kernels |
-|---|---|---|---|
+| mutation | file | caught by |
+|---|---|---|
 """
 
 
@@ -49,10 +50,9 @@ class MutationError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """fuzz, kernels: what each part of the suite reported, or None if it passed."""
+    """caught: what the suite reported, or None if it passed.  scans: how many were fuzzed."""
 
-    fuzz: str | None
-    kernels: str | None
+    caught: str | None
     scans: int
 
 
@@ -137,27 +137,27 @@ def _run_suite(overlay: Path, tree: Path, seed: int, drop_barrier: bool = False)
     if checked.returncode:
         asserted = [line for line in checked.stderr.splitlines() if "Assertion" in line]
         how = asserted[0].split("Assertion", 1)[1] if asserted else checked.stderr[-300:]
-        fuzz, scans = f"the compiler aborts: {how.strip()}", 0
-    else:
-        found = json.loads(checked.stdout.splitlines()[-1])
-        scans = found["scans"]
-        fuzz = found["error"] and f"{found['error']} after {scans} scans: {found['text']}"
+        return Outcome(f"fuzzer: the compiler aborts: {how.strip()}", 0)
+    found = json.loads(checked.stdout.splitlines()[-1])
+    if found["error"]:
+        text = f"fuzzer: {found['error']} after {found['scans']} scans: {found['text']}"
+        return Outcome(text, found["scans"])
     if drop_barrier:
-        return Outcome(fuzz, None, scans)
+        return Outcome(None, found["scans"])
     pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    files = [str(tests / name) for name in ("test_fuzz.py", "test_cases.py")]
     kernels = subprocess.run(
-        [*pytest, "-k", KERNELS, str(tests / "test_cases.py")],
+        [*pytest, "-k", f"test_found or {KERNELS}", *files],
         env=environment,
         capture_output=True,
         text=True,
     )
-    failed = [line for line in kernels.stdout.splitlines() if line.startswith("FAILED")]
     if kernels.returncode == 0:
-        return Outcome(fuzz, None, scans)
+        return Outcome(None, found["scans"])
+    failed = [line for line in kernels.stdout.splitlines() if line.startswith("FAILED")]
     if kernels.returncode > 1:
         raise MutationError(f"pytest did not run:\n{kernels.stdout}{kernels.stderr}")
-    text = failed[0].split("::", 1)[1] if failed else "the compiler aborts"
-    return Outcome(fuzz, text, scans)
+    return Outcome(failed[0].split("/")[-1] if failed else "the compiler aborts", found["scans"])
 
 
 def _check(mutation: Mutation, tree: Path, overlay: Path, seed: int) -> Outcome:
@@ -177,9 +177,7 @@ def _check(mutation: Mutation, tree: Path, overlay: Path, seed: int) -> Outcome:
         path.write_text(original)
 
 
-def _cell(text: str | None) -> str:
-    if text is None:
-        return "passed"
+def _cell(text: str) -> str:
     text = text.split(" at PTX", 1)[0].replace("|", "\\|").replace("<", "&lt;")
     return text if len(text) <= 160 else f"{text[:160]}..."
 
@@ -194,10 +192,10 @@ def main() -> int:
     rows, survivors = [], []
 
     def note(name: str, file: str, outcome: Outcome) -> None:
-        caught = outcome.fuzz or outcome.kernels
-        print(f"[mutants] {name}: {'caught' if caught else 'NOT CAUGHT'}: {caught}", flush=True)
-        rows.append(f"| {name} | {file} | {_cell(outcome.fuzz)} | {_cell(outcome.kernels)} |\n")
-        if not caught:
+        caught = outcome.caught or "NOT CAUGHT"
+        print(f"[mutants] {name}: {caught}", flush=True)
+        rows.append(f"| {name} | {file} | {_cell(caught)} |\n")
+        if not outcome.caught:
             survivors.append(name)
 
     try:
@@ -205,8 +203,8 @@ def main() -> int:
         _copy_tree(tree)
         overlay = _make_overlay(tree, _build(tree))
         baseline = _run_suite(overlay, tree, options.seed)
-        if baseline.fuzz or baseline.kernels:
-            raise MutationError(f"the suite fails without a mutation: {baseline}")
+        if baseline.caught:
+            raise MutationError(f"the suite fails without a mutation: {baseline.caught}")
         print(f"[mutants] without one: {baseline.scans} scans", flush=True)
         if options.only in DROPPED_BARRIER:
             note(DROPPED_BARRIER, "-", _run_suite(overlay, tree, options.seed, drop_barrier=True))

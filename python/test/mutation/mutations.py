@@ -119,6 +119,12 @@ MUTATIONS = [
         "rewriter, loc, position, constantI32(rewriter, loc, reverse ? 0 : -1));",
     ),
     Mutation(
+        "16 warps: the lane's own row forgotten",
+        _EMITTER,
+        "constantI32(rewriter, loc, rowLanes)",
+        "constantI32(rewriter, loc, 0 & rowLanes)",
+    ),
+    Mutation(
         "the mask of an empty prefix forgotten",
         _PREFIX,
         "if (earlier.valid)",
