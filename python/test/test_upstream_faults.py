@@ -66,7 +66,13 @@ FAULTS = {
         {"num_ctas": 2},
         "unsupported scan layout",
     ),
-    "fp8": (first, lambda a, b: a, encode(DIGITS, "fp8e5"), {}, "invalid element type in packLLElements"),
+    "fp8": (
+        first,
+        lambda a, b: a,
+        encode(DIGITS, "fp8e5"),
+        {},
+        "invalid element type in packLLElements",
+    ),
 }
 
 
