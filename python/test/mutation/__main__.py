@@ -33,9 +33,9 @@ _INTRODUCTION = """\
 
 Written by `make mutants`, which makes one deliberate mistake at a time in a copy of `lib/`, builds
 it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs of 32
-lanes, half as many of 64), up to its first failure, then `test_fuzz.py -k test_found` and a few kernels of
-`test_cases.py` (`-k "{kernels}"`), if the fuzzer found nothing. A mutation that nothing catches makes
-`make mutants` fail.
+lanes, half as many of 64), up to its first failure; if it finds nothing, `test_fuzz.py -k
+test_found` and a few kernels of `test_cases.py` (`-k "{kernels}"`). A mutation that nothing catches
+makes `make mutants` fail.
 
 Without a mutation the fuzzer checked {scans} scans and the kernels passed.
 
