@@ -11,21 +11,18 @@ namespace mlir::triton::scan {
 /// in bits 8 to 12 the lane bits that the source shares with the reader, and
 /// in bits 0 to 4 a bound on the others (PTX ISA, shfl.sync).
 static NVVM::ShflOp createShfl(OpBuilder &builder, Location loc, Type result,
-                               NVVM::ShflKind kind, Value word, Value lane,
+                               NVVM::ShflKind kind, Value word, unsigned lane,
                                unsigned shared, unsigned bound) {
   bool wantsPredicate = isa<LLVM::LLVMStructType>(result);
   return NVVM::ShflOp::create(
-      builder, loc, result, constantI32(builder, loc, -1), word, lane,
+      builder, loc, result, constantI32(builder, loc, -1), word,
+      constantI32(builder, loc, lane),
       constantI32(builder, loc, shared << 8 | bound), kind,
       wantsPredicate ? builder.getUnitAttr() : UnitAttr());
 }
 
-static bool areAscending(ArrayRef<unsigned> bits) {
-  return llvm::is_sorted(bits);
-}
-
 static bool areContiguous(ArrayRef<unsigned> bits) {
-  return bits.back() - bits.front() + 1 == bits.size() && areAscending(bits);
+  return bits.back() - bits.front() + 1 == bits.size() && llvm::is_sorted(bits);
 }
 
 SmallVector<Value>
@@ -51,8 +48,7 @@ SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
   if (targetInfo.isCuda())
     return shuffle(scalars, [&](Value word) {
       return createShfl(rewriter, loc, word.getType(), NVVM::ShflKind::idx,
-                        word, constantI32(rewriter, loc, source), kept,
-                        threadsPerWarp - 1);
+                        word, source, kept, threadsPerWarp - 1);
     });
   Value lane = LLVM::OrOp::create(rewriter, loc, field(kept),
                                   constantI32(rewriter, loc, source));
@@ -60,7 +56,7 @@ SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
 }
 
 LaneShuffle::Result LaneShuffle::fromDistance(ValueRange scalars,
-                                              Value distance, unsigned mask,
+                                              unsigned distance, unsigned mask,
                                               bool reverse) {
   Type i32 = rewriter.getI32Type();
   auto pair = LLVM::LLVMStructType::getLiteral(rewriter.getContext(),
@@ -86,31 +82,15 @@ LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
                                                  bool reverse) {
   unsigned bit = 1u << bits.back();
   unsigned mask = maskOf(bits), finer = mask & ~bit;
-  unsigned source = reverse ? bit : finer;
+  // The neighbour's shuffle brings the predicate along. The others name the
+  // lane in the instruction: from a register, a shuffle takes twice as long.
+  if (finer == 0 && targetInfo.isCuda())
+    return fromDistance(scalars, bit, mask, reverse);
   Value isLater = LLVM::ICmpOp::create(
       rewriter, loc,
       reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, field(bit),
       constantI32(rewriter, loc, 0));
-  if (!targetInfo.isCuda() || !areAscending(bits))
-    return {fromField(scalars, mask, source), isLater};
-
-  // The predicate comes with the shuffle when the earlier half asks for a lane
-  // that does not exist; a register that holds the distance is cheaper than a
-  // predicate that has to live as long.
-  if (finer == 0)
-    return fromDistance(scalars, constantI32(rewriter, loc, bit), mask,
-                        reverse);
-  Value distance =
-      reverse ? LLVM::SubOp::create(
-                    rewriter, loc, constantI32(rewriter, loc, bit), field(mask))
-                    .getResult()
-              : LLVM::SubOp::create(rewriter, loc, field(mask),
-                                    constantI32(rewriter, loc, finer))
-                    .getResult();
-  distance =
-      LLVM::SelectOp::create(rewriter, loc, isLater, distance,
-                             constantI32(rewriter, loc, threadsPerWarp - 1));
-  return fromDistance(scalars, distance, threadsPerWarp - 1, reverse);
+  return {fromField(scalars, mask, reverse ? bit : finer), isLater};
 }
 
 LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
@@ -118,8 +98,7 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
                                                  bool reverse) {
   unsigned mask = maskOf(bits);
   if (areContiguous(bits) && targetInfo.isCuda())
-    return fromDistance(scalars, constantI32(rewriter, loc, 1u << bits.front()),
-                        mask, reverse);
+    return fromDistance(scalars, 1u << bits.front(), mask, reverse);
 
   // Step the position that the bits hold; the first lane's wraps around.
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, bits.size()));

@@ -56,7 +56,7 @@ private:
   /// Reads from `distance` lanes before this one, and after it in reverse; the
   /// hardware tells whether that is within the lanes that agree with this one
   /// in all bits but `mask`. NVIDIA only.
-  Result fromDistance(ValueRange scalars, Value distance, unsigned mask,
+  Result fromDistance(ValueRange scalars, unsigned distance, unsigned mask,
                       bool reverse);
 
   /// Returns laneId & mask.

@@ -227,13 +227,17 @@ ScanEmitter::foldGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
                         bool wantTotal) {
   Location loc = op.getLoc();
   unsigned count = slots.front().size();
-  // The groups after the j-th in the direction take in its total.
+  // Counted in the direction, so that both compare with the same numbers.
+  Value order = position;
+  if (reverse)
+    order = LLVM::XOrOp::create(rewriter, loc, order,
+                                constantI32(rewriter, loc, count - 1));
+  // The groups after the j-th take in its total.
   SmallVector<Value> isAfter;
   for (unsigned j = 0; j + 1 < count; ++j)
-    isAfter.push_back(LLVM::ICmpOp::create(
-        rewriter, loc,
-        reverse ? LLVM::ICmpPredicate::ult : LLVM::ICmpPredicate::ugt, position,
-        constantI32(rewriter, loc, inOrder(j, count))));
+    isAfter.push_back(LLVM::ICmpOp::create(rewriter, loc,
+                                           LLVM::ICmpPredicate::ugt, order,
+                                           constantI32(rewriter, loc, j)));
 
   SmallVector<GroupPrefix> result;
   for (const SmallVector<Tuple> &totals : slots) {

@@ -19,9 +19,11 @@ namespace {
 /// A loop whose trip count is unknown is taken to run this often.
 constexpr int64_t assumedTripCount = 8;
 
-/// Larger tensors are left alone, in bytes: the scratch memory of a conversion
-/// must not be what makes a kernel exceed the shared memory of its CTA.
-constexpr int64_t maxTensorBytes = 32 << 10;
+/// Conversions are not added where a tensor and the kernel's own buffers take
+/// more shared memory than this, in bytes: a conversion's scratch memory must
+/// not be what makes a kernel not fit. The smallest limit of a target that we
+/// compile for is 64 KiB a CTA (AMD's CDNA 3).
+constexpr int64_t maxSharedBytes = 64 << 10;
 
 constexpr unsigned wordBits = 32;
 
@@ -346,6 +348,17 @@ void LayoutSplit::apply() {
   }
 }
 
+/// Returns the size of all shared memory that `module` allocates by name.
+int64_t bytesOfBuffers(ModuleOp module) {
+  int64_t bits = 0;
+  module.walk([&](gpu::LocalAllocOp op) {
+    gpu::MemDescType type = op.getType();
+    bits += ShapedType::getNumElements(type.getShape()) *
+            type.getElementTypeBitWidth();
+  });
+  return bits / 8;
+}
+
 /// Returns the layouts worth a comparison with the one that `component` has.
 SmallVector<Attribute> otherEncodings(const Component &component, ScanOp scan) {
   SmallVector<Attribute> encodings(
@@ -353,7 +366,9 @@ SmallVector<Attribute> otherEncodings(const Component &component, ScanOp scan) {
   unsigned elementBits = 0;
   for (Type elementType : scan.getElementTypes())
     elementBits = std::max(elementBits, wordsOf(elementType) * wordBits);
-  if (component.type.getNumElements() * elementBits / 8 > maxTensorBytes)
+  int64_t scratchBytes = component.type.getNumElements() * elementBits / 8;
+  if (scratchBytes + bytesOfBuffers(scan->getParentOfType<ModuleOp>()) >
+      maxSharedBytes)
     return encodings;
   LinearLayout layout = registerLayout(component.type);
   if (auto better = layoutForScan(layout, scan.getAxis());
