@@ -10,15 +10,16 @@ namespace mlir::triton::scan {
 /// Emits shfl.sync over the whole warp. The instruction's last operand holds
 /// in bits 8 to 12 the lane bits that the source shares with the reader, and
 /// in bits 0 to 4 a bound on the others (PTX ISA, shfl.sync).
-static NVVM::ShflOp createShfl(OpBuilder &builder, Location loc, Type result,
-                               NVVM::ShflKind kind, Value word, unsigned lane,
-                               unsigned shared, unsigned bound) {
-  bool wantsPredicate = isa<LLVM::LLVMStructType>(result);
+///
+/// The lane is named in the instruction and the predicate that it could return
+/// is not asked for: on an H200, either makes it slower (benchmarks/NOTES.md).
+static Value createShfl(OpBuilder &builder, Location loc, NVVM::ShflKind kind,
+                        Value word, unsigned lane, unsigned shared,
+                        unsigned bound) {
   return NVVM::ShflOp::create(
-      builder, loc, result, constantI32(builder, loc, -1), word,
+      builder, loc, word.getType(), constantI32(builder, loc, -1), word,
       constantI32(builder, loc, lane),
-      constantI32(builder, loc, shared << 8 | bound), kind,
-      wantsPredicate ? builder.getUnitAttr() : UnitAttr());
+      constantI32(builder, loc, shared << 8 | bound), kind, UnitAttr());
 }
 
 static bool areContiguous(ArrayRef<unsigned> bits) {
@@ -47,34 +48,12 @@ SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
   unsigned kept = (threadsPerWarp - 1) & ~mask;
   if (targetInfo.isCuda())
     return shuffle(scalars, [&](Value word) {
-      return createShfl(rewriter, loc, word.getType(), NVVM::ShflKind::idx,
-                        word, source, kept, threadsPerWarp - 1);
+      return createShfl(rewriter, loc, NVVM::ShflKind::idx, word, source, kept,
+                        threadsPerWarp - 1);
     });
   Value lane = LLVM::OrOp::create(rewriter, loc, field(kept),
                                   constantI32(rewriter, loc, source));
   return fromLane(scalars, lane);
-}
-
-LaneShuffle::Result LaneShuffle::fromDistance(ValueRange scalars,
-                                              unsigned distance, unsigned mask,
-                                              bool reverse) {
-  Type i32 = rewriter.getI32Type();
-  auto pair = LLVM::LLVMStructType::getLiteral(rewriter.getContext(),
-                                               {i32, rewriter.getI1Type()});
-  unsigned shared = (threadsPerWarp - 1) & ~mask;
-  unsigned bound = reverse ? threadsPerWarp - 1 : 0;
-  auto kind = reverse ? NVVM::ShflKind::down : NVVM::ShflKind::up;
-  Value exists;
-  auto result = shuffle(scalars, [&](Value word) -> Value {
-    if (exists)
-      return createShfl(rewriter, loc, i32, kind, word, distance, shared,
-                        bound);
-    Value both =
-        createShfl(rewriter, loc, pair, kind, word, distance, shared, bound);
-    exists = LLVM::ExtractValueOp::create(rewriter, loc, both, 1);
-    return LLVM::ExtractValueOp::create(rewriter, loc, both, 0);
-  });
-  return {result, exists};
 }
 
 LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
@@ -82,14 +61,8 @@ LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
                                                  bool reverse) {
   unsigned bit = 1u << bits.back();
   unsigned mask = maskOf(bits), finer = mask & ~bit;
-  // The neighbour's shuffle brings the predicate along. The others name the
-  // lane in the instruction: from a register, a shuffle takes twice as long.
-  if (finer == 0 && targetInfo.isCuda())
-    return fromDistance(scalars, bit, mask, reverse);
-  Value isLater = LLVM::ICmpOp::create(
-      rewriter, loc,
-      reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, field(bit),
-      constantI32(rewriter, loc, 0));
+  Value isLater = fieldIs(
+      reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit, 0);
   return {fromField(scalars, mask, reverse ? bit : finer), isLater};
 }
 
@@ -97,8 +70,18 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
                                                  ArrayRef<unsigned> bits,
                                                  bool reverse) {
   unsigned mask = maskOf(bits);
-  if (areContiguous(bits) && targetInfo.isCuda())
-    return fromDistance(scalars, 1u << bits.front(), mask, reverse);
+  Value exists = fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0);
+  if (areContiguous(bits) && targetInfo.isCuda()) {
+    auto kind = reverse ? NVVM::ShflKind::down : NVVM::ShflKind::up;
+    unsigned bound = reverse ? threadsPerWarp - 1 : 0;
+    return {shuffle(scalars,
+                    [&](Value word) {
+                      return createShfl(rewriter, loc, kind, word,
+                                        1u << bits.front(), /*shared=*/0,
+                                        bound);
+                    }),
+            exists};
+  }
 
   // Step the position that the bits hold; the first lane's wraps around.
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, bits.size()));
@@ -108,15 +91,18 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
   Value lane =
       LLVM::OrOp::create(rewriter, loc, field((threadsPerWarp - 1) & ~mask),
                          moveBits(rewriter, loc, position, positionBits, bits));
-  Value exists =
-      LLVM::ICmpOp::create(rewriter, loc, LLVM::ICmpPredicate::ne, field(mask),
-                           constantI32(rewriter, loc, reverse ? mask : 0));
   return {fromLane(scalars, lane), exists};
 }
 
 Value LaneShuffle::field(unsigned mask) {
   return LLVM::AndOp::create(rewriter, loc, laneId,
                              constantI32(rewriter, loc, mask));
+}
+
+Value LaneShuffle::fieldIs(LLVM::ICmpPredicate predicate, unsigned mask,
+                           unsigned value) {
+  return LLVM::ICmpOp::create(rewriter, loc, predicate, field(mask),
+                              constantI32(rewriter, loc, value));
 }
 
 } // namespace mlir::triton::scan

@@ -5,6 +5,7 @@
 #define TRITON_SCAN_LIB_CONVERSION_LANESHUFFLE_H
 
 #include "WordPacking.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/PatternMatch.h"
 #include "triton/Conversion/TritonGPUToLLVM/TargetInfoBase.h"
 
@@ -53,14 +54,11 @@ private:
   SmallVector<Value> shuffle(ValueRange scalars,
                              llvm::function_ref<Value(Value)> shuffleWord);
 
-  /// Reads from `distance` lanes before this one, and after it in reverse; the
-  /// hardware tells whether that is within the lanes that agree with this one
-  /// in all bits but `mask`. NVIDIA only.
-  Result fromDistance(ValueRange scalars, unsigned distance, unsigned mask,
-                      bool reverse);
-
   /// Returns laneId & mask.
   Value field(unsigned mask);
+
+  /// Returns an i1 that compares laneId & mask with `value`.
+  Value fieldIs(LLVM::ICmpPredicate predicate, unsigned mask, unsigned value);
 
   RewriterBase &rewriter;
   Location loc;
