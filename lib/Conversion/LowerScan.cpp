@@ -1,5 +1,6 @@
 //===- LowerScan.cpp - Replaces tt.scan by code on registers --------------===//
 
+#include "Fp8Arithmetic.h"
 #include "ScanEmitter.h"
 #include "StructCast.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -65,6 +66,7 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
                         bool remarks) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
+  widenFp8Arithmetic(op);
 
   LinearLayout layout = registerLayout(op.getInputTypes().front());
   std::optional<SmallVector<Run>> runs = planScan(layout, op.getAxis());

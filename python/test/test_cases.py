@@ -536,32 +536,89 @@ def test_10_rounding(dtype):
 
 
 @triton.jit
+def multiply(a, b):
+    return a * b
+
+
+@triton.jit
+def greater(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def greater_or_first(a, b):
+    return tl.where(b > a, b, a)
+
+
+@triton.jit
 def add_halves(a, b):
-    # Triton has no arithmetic on fp8: a combine function converts.
     return (a.to(tl.float32) + b.to(tl.float32)).to(a.dtype)
 
 
 @triton.jit
-def fp8_tile(x, out, D0: tl.constexpr, D1: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+def fp8_tile(
+    x,
+    out,
+    D0: tl.constexpr,
+    D1: tl.constexpr,
+    AXIS: tl.constexpr,
+    FN: tl.constexpr,
+    REVERSE: tl.constexpr,
+):
     i = tl.arange(0, D0)[:, None] * D1 + tl.arange(0, D1)[None, :]
-    y = tl.associative_scan(tl.load(x + i), AXIS, add_halves, reverse=REVERSE)
-    tl.store(out + i, y)
+    tl.store(out + i, tl.associative_scan(tl.load(x + i), AXIS, FN, reverse=REVERSE))
+
+
+FP8_OPERATORS = {
+    "add": (add, add_numpy),
+    "converting add": (add_halves, add_numpy),
+    "multiply": (multiply, lambda a, b: a * b),
+    "maximum": (greater, np.maximum),
+    "where": (greater_or_first, np.maximum),
+}
 
 
 @pytest.mark.parametrize("dtype", ["fp8e4nv", "fp8e5"])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_10_fp8(dtype, axis):
-    """Sums of at most 8 in magnitude, which fp8 with two bits of fraction holds exactly."""
+@pytest.mark.parametrize("operator", FP8_OPERATORS)
+def test_10_fp8(dtype, axis, operator):
+    """Signs and zeros, at most four of one sign along either axis: fp8 holds every sum exactly."""
     rng = RNG(3)
-    x = rng.integers(0, 2, (8, 64)) * 2 - 1
-    x[:, 8:] = 0  # at most eight terms along either axis
+    x = rng.choice([-1, 1], (8, 64))
+    if "add" in operator:
+        x[4:] = 0
+        x[:, 4:] = 0
+    fn, reference = FP8_OPERATORS[operator]
     check(
         fp8_tile,
         [encode(x, dtype)],
-        add_numpy,
+        reference,
         axis=axis,
-        constexprs={"D0": 8, "D1": 64, "AXIS": axis},
+        constexprs={"D0": 8, "D1": 64, "AXIS": axis, "FN": fn},
     )
+
+
+@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp8e5"])
+def test_10_fp8_rounds_after_each_step(dtype):
+    """In one thread the scan is the fold itself: each sum rounded to nearest even."""
+    x = encode(RNG(4).standard_normal((64, 4)), dtype)
+    outputs = check(
+        fp8_tile,
+        [x],
+        lambda x, reverse: fold(lambda a, b: decode(encode(a + b, dtype)), [x], 1, reverse),
+        axis=1,
+        outputs=[x],
+        constexprs={"D0": 64, "D1": 4, "AXIS": 1, "FN": add},
+        num_warps=1,
+    )
+    assert not (bits(outputs[False][0]) == bits(x)).all()
+
+
+@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp8e5"])
+def test_10_fp8_cumsum(dtype):
+    x = np.tile([1, -1, 1, 1], 16)
+    x[8:] = 0
+    check(cumsum, [encode(x, dtype)], add_numpy, axis=0, constexprs={"N": 64})
 
 
 # --- 11
