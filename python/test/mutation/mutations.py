@@ -27,6 +27,17 @@ _PREFIX = "Conversion/Prefix.cpp"
 _PLAN = "Analysis/ScanPlan.cpp"
 _CHOOSE = "Transforms/ChooseScanLayout.cpp"
 
+
+def fault(mutation: Mutation, text: str) -> str | None:
+    """Return why the mutation cannot be applied to its file's text, or None."""
+    if (times := text.count(mutation.old)) == 1:
+        return None
+    return (
+        f"'{mutation.name}': lib/{mutation.file} has {times} times {mutation.old!r}, not once; "
+        "bring python/test/mutation/mutations.py up to date"
+    )
+
+
 MUTATIONS = [
     Mutation(
         "the predecessor lane's distance doubled",
@@ -43,14 +54,14 @@ MUTATIONS = [
     Mutation(
         "the earlier half's lane not mirrored in reverse",
         _SHUFFLE,
-        "unsigned source = reverse ? bit : finer;",
-        "unsigned source = finer;",
+        "fromField(scalars, mask, reverse ? bit : finer)",
+        "fromField(scalars, mask, finer)",
     ),
     Mutation(
         "the predicate of the later half inverted",
         _SHUFFLE,
-        "reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, field(bit)",
-        "reverse ? LLVM::ICmpPredicate::ne : LLVM::ICmpPredicate::eq, field(bit)",
+        "reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit, 0)",
+        "reverse ? LLVM::ICmpPredicate::ne : LLVM::ICmpPredicate::eq, bit, 0)",
     ),
     Mutation(
         "the bound of the upward shuffle at the wrong end",
@@ -91,8 +102,8 @@ MUTATIONS = [
     Mutation(
         "isAfter off by one",
         _EMITTER,
-        "reverse ? LLVM::ICmpPredicate::ult : LLVM::ICmpPredicate::ugt, position,",
-        "reverse ? LLVM::ICmpPredicate::ule : LLVM::ICmpPredicate::uge, position,",
+        "LLVM::ICmpPredicate::ugt, order,",
+        "LLVM::ICmpPredicate::uge, order,",
     ),
     Mutation(
         "the last warp taken for the first",
