@@ -1,4 +1,4 @@
-// i1 travels as a byte in one shuffle and is combined as an i1.
+// An i1 travels as a zero-extended word in one shuffle and is combined as an i1.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s
@@ -18,7 +18,8 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // CHECK: [[X:%.+]] = llvm.extractvalue %{{.+}}[0] : !llvm.struct<(i1)>
 // CHECK: [[SENT:%.+]] = llvm.zext [[X]] : i1 to i32
-// CHECK: nvvm.shfl.sync {{up|down}} %{{.+}}, [[SENT]],
-// CHECK: [[EARLIER:%.+]] = llvm.trunc %{{.+}} : i32 to i1
+// CHECK: [[GOT:%.+]] = nvvm.shfl.sync idx %{{.+}}, [[SENT]],
+// CHECK: [[EARLIER:%.+]] = llvm.trunc [[GOT]] : i32 to i1
 // CHECK: [[JOINED:%.+]] = arith.xori [[EARLIER]], [[X]] : i1
 // CHECK: llvm.select %{{.+}}, [[JOINED]], [[X]] : i1, i1
+// CHECK-NOT: nvvm.shfl

@@ -1,5 +1,5 @@
-// Over lanes that follow each other on the axis: log2 steps of one shuffle each, upwards or, in
-// reverse, downwards, and no other shuffle. Each step's predicate says whose earlier half exists.
+// Over lanes that follow each other on the axis: log2 steps, each reading the last lane (in
+// reverse: the first) of the neighbouring block of 1, 2, 4, 8 and 16 lanes, and no other shuffle.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
@@ -20,18 +20,18 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// The last operand but one is 256 * (lane bits that stay the reader's) + bound.
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 7680, -1;
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
+// The operands are the source's bits inside the block, then 256 * (lane bits outside it) + 31.
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, 7711, -1;
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 7199, -1;
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 3, 6175, -1;
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 7, 4127, -1;
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 15, 31, -1;
 
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 7711, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 7711, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 2, 7199, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 6175, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 8, 4127, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 16, 31, -1;
 
 // CHECK-NOT: shfl
 // CHECK-NOT: bar.

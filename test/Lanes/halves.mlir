@@ -1,6 +1,5 @@
-// In a step over several lanes the lanes of the later half of a block read the last lane of the earlier
-// half (in reverse the first of it); those of the earlier half ask for a lane that does not exist, so
-// that the shuffle's predicate says whose element is to change.
+// In a step only the lanes of the later half of a block change: those whose bit of the step is 1, in
+// reverse those whose bit is 0.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s --check-prefixes=CHECK,FORWARD
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s --check-prefixes=CHECK,REVERSE
@@ -18,25 +17,16 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// The first step, between neighbours.
-// CHECK:   [[X:%.+]] = llvm.extractvalue %{{.+}}[0]
-// FORWARD: [[BOTH:%.+]] = nvvm.shfl.sync up %{{.+}}, [[X]],
-// REVERSE: [[BOTH:%.+]] = nvvm.shfl.sync down %{{.+}}, [[X]],
-// CHECK-DAG: [[EARLIER:%.+]] = llvm.extractvalue [[BOTH]][0]
-// CHECK-DAG: [[EXISTS:%.+]] = llvm.extractvalue [[BOTH]][1]
-// CHECK:   [[JOINED:%.+]] = arith.subi [[EARLIER]], [[X]]
-// CHECK:   [[Y:%.+]] = llvm.select [[EXISTS]], [[JOINED]], [[X]]
+// The first step.
+// CHECK:   [[Y:%.+]] = llvm.select
 
-// The second: bit 1 tells the halves; the distance is lane - 1, in reverse 2 - lane, in the block.
-// FORWARD: [[LATER:%.+]] = llvm.icmp "ne"
-// REVERSE: [[LATER:%.+]] = llvm.icmp "eq"
-// CHECK-DAG: [[PLACE:%.+]] = llvm.and %{{.+}}, %{{.+}} : i32
-// FORWARD: [[DISTANCE:%.+]] = llvm.sub [[PLACE]], %{{.+}}
-// REVERSE: [[DISTANCE:%.+]] = llvm.sub %{{.+}}, [[PLACE]]
-// CHECK:   [[ASKED:%.+]] = llvm.select [[LATER]], [[DISTANCE]], %{{.+}}
-// CHECK:   [[BOTH2:%.+]] = nvvm.shfl.sync {{up|down}} %{{.+}}, [[Y]], [[ASKED]],
-// CHECK-DAG: [[EARLIER2:%.+]] = llvm.extractvalue [[BOTH2]][0]
-// CHECK-DAG: [[EXISTS2:%.+]] = llvm.extractvalue [[BOTH2]][1]
-// CHECK:   [[JOINED2:%.+]] = arith.subi [[EARLIER2]], [[Y]]
-// CHECK:   [[Z:%.+]] = llvm.select [[EXISTS2]], [[JOINED2]], [[Y]]
-// CHECK:   llvm.insertvalue [[Z]]
+// The second, whose halves lane bit 1 tells apart.
+// CHECK-DAG: [[ZERO:%.+]] = llvm.mlir.constant(0 : i32)
+// CHECK-DAG: [[TWO:%.+]] = llvm.mlir.constant(2 : i32)
+// CHECK:   [[BIT:%.+]] = llvm.and %{{.+}}, [[TWO]] : i32
+// FORWARD: [[LATER:%.+]] = llvm.icmp "ne" [[BIT]], [[ZERO]] : i32
+// REVERSE: [[LATER:%.+]] = llvm.icmp "eq" [[BIT]], [[ZERO]] : i32
+// CHECK:   [[EARLIER:%.+]] = nvvm.shfl.sync idx %{{.+}}, [[Y]],
+// CHECK:   [[JOINED:%.+]] = arith.subi [[EARLIER]], [[Y]] : i32
+// CHECK:   [[Z:%.+]] = llvm.select [[LATER]], [[JOINED]], [[Y]] : i1, i32
+// CHECK:   llvm.insertvalue [[Z]],

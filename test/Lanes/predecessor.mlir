@@ -1,5 +1,5 @@
 // A lane with registers of its own takes what is before them from the previous lane on the axis:
-// the lane below it, in reverse the lane above it; the shuffle's predicate says whether there is one.
+// the lane below it, in reverse the lane above it.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
@@ -20,7 +20,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK-COUNT-5: shfl.sync
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 0, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 31, -1;
+// CHECK-COUNT-5: shfl.sync.idx.b32
+// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 0, -1;
+// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 1, 31, -1;
 // CHECK-NOT: shfl

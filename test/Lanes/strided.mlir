@@ -1,5 +1,5 @@
-// Where the lanes of a row lie four apart, a step of the finest bit goes to the lane four away and no
-// further than the two lanes of its block, and so does the previous lane within the row.
+// Where the lanes that follow each other on the axis lie four apart, blocks are made of lane bits 2,
+// 3 and 4, bits 0 and 1 stay the reader's own, and the previous lane is four lanes away.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,FORWARD
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,REVERSE
@@ -20,14 +20,14 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 6912, -1;
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, -1;
-// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 768, -1;
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 0, 6943, -1;
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 4895, -1;
+// FORWARD: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 12, 799, -1;
+// FORWARD: shfl.sync.up.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 0, -1;
 
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 6943, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 31, -1;
-// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}|%{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 799, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 6943, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 8, 4895, -1;
+// REVERSE: shfl.sync.idx.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 16, 799, -1;
+// REVERSE: shfl.sync.down.b32 %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, 4, 31, -1;
 
 // CHECK-NOT: shfl
