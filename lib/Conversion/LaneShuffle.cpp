@@ -9,17 +9,20 @@ namespace mlir::triton::scan {
 
 /// Emits shfl.sync over the whole warp. The instruction's last operand holds
 /// in bits 8 to 12 the lane bits that the source shares with the reader, and
-/// in bits 0 to 4 a bound on the others (PTX ISA, shfl.sync).
+/// in bits 0 to 4 a bound on the others (PTX ISA, shfl.sync). `result` is i32,
+/// or the pair of that and the instruction's predicate.
 ///
-/// The lane is named in the instruction and the predicate that it could return
-/// is not asked for: on an H200, either makes it slower (benchmarks/NOTES.md).
-static Value createShfl(OpBuilder &builder, Location loc, NVVM::ShflKind kind,
-                        Value word, unsigned lane, unsigned shared,
-                        unsigned bound) {
+/// The lane is named in the instruction: from a register, the shuffle takes
+/// longer (benchmarks/NOTES.md).
+static Value createShfl(OpBuilder &builder, Location loc, Type result,
+                        NVVM::ShflKind kind, Value word, unsigned lane,
+                        unsigned shared, unsigned bound) {
+  bool wantsPredicate = isa<LLVM::LLVMStructType>(result);
   return NVVM::ShflOp::create(
-      builder, loc, word.getType(), constantI32(builder, loc, -1), word,
+      builder, loc, result, constantI32(builder, loc, -1), word,
       constantI32(builder, loc, lane),
-      constantI32(builder, loc, shared << 8 | bound), kind, UnitAttr());
+      constantI32(builder, loc, shared << 8 | bound), kind,
+      wantsPredicate ? builder.getUnitAttr() : UnitAttr());
 }
 
 static bool areContiguous(ArrayRef<unsigned> bits) {
@@ -48,12 +51,38 @@ SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
   unsigned kept = (threadsPerWarp - 1) & ~mask;
   if (targetInfo.isCuda())
     return shuffle(scalars, [&](Value word) {
-      return createShfl(rewriter, loc, NVVM::ShflKind::idx, word, source, kept,
-                        threadsPerWarp - 1);
+      return createShfl(rewriter, loc, word.getType(), NVVM::ShflKind::idx,
+                        word, source, kept, threadsPerWarp - 1);
     });
   Value lane = LLVM::OrOp::create(rewriter, loc, field(kept),
                                   constantI32(rewriter, loc, source));
   return fromLane(scalars, lane);
+}
+
+LaneShuffle::Result LaneShuffle::fromDistance(ValueRange scalars,
+                                              unsigned distance, unsigned mask,
+                                              bool reverse) {
+  auto kind = reverse ? NVVM::ShflKind::down : NVVM::ShflKind::up;
+  unsigned shared = (threadsPerWarp - 1) & ~mask;
+  unsigned bound = reverse ? threadsPerWarp - 1 : 0;
+  Type i32 = rewriter.getI32Type();
+  Value exists;
+  if (!predicatesAreScarce) {
+    exists = fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0);
+    shared = 0;
+  }
+  auto read = shuffle(scalars, [&](Value word) -> Value {
+    if (exists)
+      return createShfl(rewriter, loc, i32, kind, word, distance, shared,
+                        bound);
+    auto pair = LLVM::LLVMStructType::getLiteral(rewriter.getContext(),
+                                                 {i32, rewriter.getI1Type()});
+    Value both =
+        createShfl(rewriter, loc, pair, kind, word, distance, shared, bound);
+    exists = LLVM::ExtractValueOp::create(rewriter, loc, both, 1);
+    return LLVM::ExtractValueOp::create(rewriter, loc, both, 0);
+  });
+  return {read, exists};
 }
 
 LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
@@ -61,6 +90,8 @@ LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
                                                  bool reverse) {
   unsigned bit = 1u << bits.back();
   unsigned mask = maskOf(bits), finer = mask & ~bit;
+  if (predicatesAreScarce && finer == 0 && targetInfo.isCuda())
+    return fromDistance(scalars, bit, mask, reverse);
   Value isLater = fieldIs(
       reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit, 0);
   return {fromField(scalars, mask, reverse ? bit : finer), isLater};
@@ -70,18 +101,8 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
                                                  ArrayRef<unsigned> bits,
                                                  bool reverse) {
   unsigned mask = maskOf(bits);
-  Value exists = fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0);
-  if (areContiguous(bits) && targetInfo.isCuda()) {
-    auto kind = reverse ? NVVM::ShflKind::down : NVVM::ShflKind::up;
-    unsigned bound = reverse ? threadsPerWarp - 1 : 0;
-    return {shuffle(scalars,
-                    [&](Value word) {
-                      return createShfl(rewriter, loc, kind, word,
-                                        1u << bits.front(), /*shared=*/0,
-                                        bound);
-                    }),
-            exists};
-  }
+  if (areContiguous(bits) && targetInfo.isCuda())
+    return fromDistance(scalars, 1u << bits.front(), mask, reverse);
 
   // Step the position that the bits hold; the first lane's wraps around.
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, bits.size()));
@@ -91,7 +112,8 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
   Value lane =
       LLVM::OrOp::create(rewriter, loc, field((threadsPerWarp - 1) & ~mask),
                          moveBits(rewriter, loc, position, positionBits, bits));
-  return {fromLane(scalars, lane), exists};
+  return {fromLane(scalars, lane),
+          fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0)};
 }
 
 Value LaneShuffle::field(unsigned mask) {

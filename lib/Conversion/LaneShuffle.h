@@ -16,6 +16,9 @@ namespace mlir::triton::scan {
 ///
 /// A lane's position in a run is held by some `bits` of its index, finest
 /// first.
+///
+/// NVIDIA has seven predicate registers. Where they are scarce, a shuffle from
+/// a neighbour returns its own predicate; elsewhere that would only slow it.
 class LaneShuffle {
 public:
   /// What a lane has read, and an i1: does the lane it asks for exist?
@@ -26,9 +29,10 @@ public:
 
   LaneShuffle(RewriterBase &rewriter, Location loc,
               const TargetInfoBase &targetInfo, Value laneId,
-              unsigned threadsPerWarp)
+              unsigned threadsPerWarp, bool predicatesAreScarce)
       : rewriter(rewriter), loc(loc), targetInfo(targetInfo), laneId(laneId),
-        threadsPerWarp(threadsPerWarp) {}
+        threadsPerWarp(threadsPerWarp),
+        predicatesAreScarce(predicatesAreScarce) {}
 
   /// Reads from lane `lane`, an i32; only its bits within the warp count.
   SmallVector<Value> fromLane(ValueRange scalars, Value lane);
@@ -54,6 +58,11 @@ private:
   SmallVector<Value> shuffle(ValueRange scalars,
                              llvm::function_ref<Value(Value)> shuffleWord);
 
+  /// Reads from the lane `distance` before this one, in reverse after it, if it
+  /// agrees with this one outside `mask`. NVIDIA only.
+  Result fromDistance(ValueRange scalars, unsigned distance, unsigned mask,
+                      bool reverse);
+
   /// Returns laneId & mask.
   Value field(unsigned mask);
 
@@ -65,6 +74,7 @@ private:
   const TargetInfoBase &targetInfo;
   Value laneId;
   unsigned threadsPerWarp;
+  bool predicatesAreScarce;
   unsigned shuffles = 0;
 };
 

@@ -22,14 +22,17 @@ ScanEmitter::ScanEmitter(ScanOp op, RewriterBase &rewriter,
     : op(op), reverse(op.getReverse()), rewriter(rewriter), layout(layout),
       targetInfo(targetInfo), combiner(op, rewriter) {
   std::tie(laneId, warpId) = getLaneAndWarpId(rewriter, op.getLoc());
-  shuffle.emplace(
-      rewriter, op.getLoc(), targetInfo, laneId,
-      layout.getInDimSize(StringAttr::get(op.getContext(), "lane")));
 }
 
 SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
                                      ArrayRef<Tuple> elements) {
   this->runs = runs;
+  // The fold over the warps takes a predicate for each of them.
+  bool predicatesAreScarce = llvm::any_of(
+      runs, [](const Run &run) { return run.owner == Owner::Warp; });
+  shuffle.emplace(rewriter, op.getLoc(), targetInfo, laneId,
+                  layout.getInDimSize(StringAttr::get(op.getContext(), "lane")),
+                  predicatesAreScarce);
   return llvm::map_to_vector(
       scanRun(0, elements, Wanted::Through),
       [](const Carry &carry) { return carry.through.values; });
