@@ -76,7 +76,14 @@ def linear_layouts(draw, machine: Machine, shape: tuple[int, ...], max_bits: int
     thread_copies = max(machine.thread_bits - len(bits), draw(st.integers(0, max(spare, 0))))
     register_copies = draw(st.sampled_from((0, 0, 0, 0, 1, 2)))
     zeros = [None] * (thread_copies + register_copies)
-    order = draw(st.permutations([*bits, *zeros]))
+    owners = OWNERS
+    if draw(st.booleans()):
+        order = draw(st.permutations([*bits, *zeros]))
+    else:
+        # Neighbouring bits to one owner, as in layouts that people write.
+        cut = draw(st.integers(0, len(bits)))
+        order = [*bits[:cut], *zeros, *bits[cut:]]
+        owners = draw(st.permutations(OWNERS))
     registers = len(order) - machine.thread_bits
 
     rank = len(shape)
@@ -84,7 +91,7 @@ def linear_layouts(draw, machine: Machine, shape: tuple[int, ...], max_bits: int
     viewer: dict[str, list[tuple[int, ...]]] = {owner: [] for owner in OWNERS}
     copies = 1
     rest = list(order)
-    for owner in OWNERS:
+    for owner in owners:
         count = registers if owner == "register" else machine.bits(owner)
         for place in rest[:count]:
             basis = [0] * rank
