@@ -11,6 +11,8 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# A file stays in one process, so that what its tests share is made once.
+PARALLEL ?= -n 2 --dist loadfile
 N ?= 20000
 SEED ?=
 LANES ?=
@@ -53,12 +55,12 @@ lit: tools $(VENV)/.ready
 
 pytest: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) python/test
+	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS) python/test
 
 # The 4,452 cases of test_numerics.py that `make test` leaves out.
 test-long: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
-	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS) python/test
+	@$(BIN)/python -m pytest -m long $(PARALLEL) $(PYTEST_ARGS) python/test
 
 fuzz: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
