@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import sys
 
 import hypothesis
 import numpy as np
@@ -29,7 +30,8 @@ def test_fixed_seed() -> None:
 def test_new_seed(capsys: pytest.CaptureFixture[str]) -> None:
     seed = secrets.randbelow(1 << 31)
     with capsys.disabled():
-        print(f" [fuzz seed {seed}]", end=" ", flush=True)
+        # stderr, because the processes of pytest-xdist have no stdout
+        print(f" [fuzz seed {seed}]", end=" ", file=sys.stderr, flush=True)
     assert run_programs(seed, PROGRAMS) >= PROGRAMS
 
 
