@@ -205,13 +205,6 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
                                         builder.getI32Type(), encoding, space,
                                         /*mutableMemory=*/true, memoryShape);
 
-  // What is written beside is never read. It is the same in all lanes, so that
-  // tools which look for races have nothing to report.
-  if (isHolder) {
-    Value zero = constantI32(builder, loc, 0);
-    for (Value &word : words)
-      word = LLVM::SelectOp::create(builder, loc, isHolder, word, zero);
-  }
   Value index = createWriteIndex(warpId, copyBits, reverse && lanes.empty());
   SmallVector<Value> indices(words.size(), index);
   Value buffer = gpu::LocalAllocOp::create(builder, loc, memoryType);
