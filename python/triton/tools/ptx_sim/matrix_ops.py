@@ -40,6 +40,13 @@ def _matrix_mods(mods, ins):
     return int(count[1]), trans
 
 
+def _active_warps(S, mask):
+    """The numbers of the warps that take part; a mask of None means all."""
+    if mask is None:
+        return np.arange(S.threads // 32)
+    return np.flatnonzero(mask.reshape(-1, 32).any(axis=1))
+
+
 @instruction("ldmatrix")
 def _ldmatrix(dec, ins):
     count, trans = _matrix_mods(Mods(ins), ins)
@@ -51,11 +58,7 @@ def _ldmatrix(dec, ins):
     ga, _, _ = dec.address(ins, a, 16)
 
     def body(S, mask):
-        warps = (
-            np.arange(S.threads // 32)
-            if mask is None
-            else np.flatnonzero(mask.reshape(-1, 32).any(axis=1))
-        )
+        warps = _active_warps(S, mask)
         rows = _rows(S, ga(S.regs), count)[warps]
         sel = (warps[:, None] * 32 + np.arange(8 * count)).reshape(-1)
         raw = mm.read(S, "shared", np.ascontiguousarray(rows).reshape(-1), 16, sel)
@@ -82,11 +85,7 @@ def _stmatrix(dec, ins):
     ga, _, _ = dec.address(ins, a, 16)
 
     def body(S, mask):
-        warps = (
-            np.arange(S.threads // 32)
-            if mask is None
-            else np.flatnonzero(mask.reshape(-1, 32).any(axis=1))
-        )
+        warps = _active_warps(S, mask)
         words = np.stack(
             [np.broadcast_to(g(S.regs), (S.threads,)).reshape(-1, 32)[warps] for g in gets], axis=1
         )
