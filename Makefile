@@ -2,6 +2,9 @@
 # make test    set up .venv, build the overlay, run lit (test/) and pytest (python/test)
 # make test-long  run the cases that `make test` leaves out (the whole product of test_numerics.py)
 # make wheel   write dist/triton-3.9.0+revscan.1-*.whl
+# make release build the wheels of all Pythons that upstream has wheels for, check each in a fresh
+#              venv, and write dist/ with SHA256SUMS; TAGS="cp311 cp312" chooses, TWICE=1 compares
+#              the bytes of two builds
 # make overlay bring build/overlay/<python tag>/ up to date; seconds after the first time
 # make fuzz    check N scans (20000) of random layouts and operators; SEED=... repeats a run,
 #              LANES=64 takes AMD's lowering
@@ -16,6 +19,8 @@ PARALLEL ?= -n 2 --dist loadfile
 N ?= 20000
 SEED ?=
 LANES ?=
+TAGS ?=
+TWICE ?=
 LIT_ARGS ?=
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -23,7 +28,7 @@ HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lit pytest fuzz mutants overlay wheel refresh-patches format check-format clean tools
+.PHONY: help demo test test-long lit pytest fuzz mutants overlay wheel release refresh-patches format check-format clean tools
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -75,6 +80,9 @@ overlay: tools $(VENV)/.ready
 
 wheel: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/wheel.py dist
+
+release: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/release.py $(if $(TAGS),--tags $(TAGS)) $(if $(TWICE),--twice)
 
 # Rewrites patches/ from the files that were edited in the overlay.
 refresh-patches: $(VENV)/.ready

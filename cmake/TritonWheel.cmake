@@ -28,6 +28,9 @@ function(find_llvm_header header out)
 endfunction()
 find_llvm_header(mlir/IR/Operation.h ignored)
 find_llvm_header(llvm/Config/abi-breaking.h abi_breaking_header)
+find_llvm_header(llvm/Config/llvm-config.h llvm_config_header)
+file(STRINGS ${llvm_config_header} version_line REGEX "#define LLVM_VERSION_STRING ")
+string(REGEX REPLACE ".*\"(.*)\".*" "\\1" LLVM_HEADERS_VERSION "${version_line}")
 
 # LLVM_ENABLE_ABI_BREAKING_CHECKS changes the layout of containers, so it must be what libtriton.so was built with.
 # LLVM leaves one of two symbols to tell.

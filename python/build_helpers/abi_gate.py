@@ -2,6 +2,7 @@
 
     python python/build_helpers/abi_gate.py EXTENSION --site SITE --module MLIR
                                             [--output SO] [--strip STRIP] [--verbose]
+                                            [--llvm-version VERSION]
 
 The extension is compiled against LLVM headers that are near libtriton's, not the same, so each
 build proves three things:
@@ -16,13 +17,16 @@ build proves three things:
     its own on the module MLIR.
 
 Part (b) takes the names of hidden and inline functions from the symbol tables: upstream's wheel is
-not stripped, and EXTENSION must not be either. If it passes, it is stripped into SO; if not, SO is
-removed.
+not stripped, and EXTENSION must not be either. If it passes, it is stripped into SO and what was
+compared is written beside it as JSON, which the wheel keeps (`python -m triton.tools.scan_report`
+prints it); if not, both are removed.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import re
 import struct
 import subprocess
@@ -401,14 +405,46 @@ def run_self_test(extension: Path, libtriton: Path, module: Path) -> None:
     raise AbiMismatch(f"the self-test failed: {reason.split('error: ')[-1]}")
 
 
-def check(extension: Path, site: Path, module: Path) -> list[str]:
-    """Runs the three parts; returns the vtables compared. Raises AbiMismatch."""
-    libtriton_path = site / "triton/_C/libtriton.so"
+def libtriton_of(site: Path) -> Path:
+    """The library that an unpacked wheel's extensions are loaded beside."""
+    return site / "triton/_C/libtriton.so"
+
+
+def check(extension: Path, site: Path, module: Path) -> dict:
+    """Runs the three parts; returns what they compared, for the record. Raises AbiMismatch."""
+    libtriton_path = libtriton_of(site)
     ours, libtriton = read_binary(extension), read_binary(libtriton_path)
     check_symbols(ours, libtriton)
     compared = check_vtables(ours, libtriton)
     run_self_test(extension, libtriton_path, module)
-    return compared
+    symbols = sum(name in libtriton.defined for name in ours.undefined)
+    return {"symbols": symbols, "vtables": compared, "self_test": "passed"}
+
+
+def compilers_of(binary: Path) -> list[str]:
+    """What the compilers of a shared object left in its .comment section, each once."""
+    with binary.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(".comment")
+        text = section.data().decode(errors="replace") if section else ""
+    return sorted({part for part in text.split("\0") if part})
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_record(options: argparse.Namespace, gate: dict) -> None:
+    """Writes the record beside the stripped extension: no dates and no paths, so that the same
+    sources give the same bytes."""
+    record = {
+        "extension_sha256": _digest(options.output),
+        "libtriton_sha256": _digest(libtriton_of(options.site)),
+        "llvm_headers": options.llvm_version,
+        "compilers": compilers_of(options.extension),
+        "gate": gate,
+    }
+    options.output.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -419,12 +455,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--module", type=Path, required=True, help="module for the self-test pass")
     parser.add_argument("--output", type=Path, help="where the stripped extension goes")
     parser.add_argument("--strip", default="strip", help="the strip tool")
+    parser.add_argument("--llvm-version", help="version of the LLVM headers, for the record")
     parser.add_argument("--verbose", action="store_true", help="list the vtables compared")
     options = parser.parse_args(arguments)
     if options.output:
         options.output.unlink(missing_ok=True)
+        options.output.with_suffix(".json").unlink(missing_ok=True)
     try:
-        compared = check(options.extension, options.site, options.module)
+        gate = check(options.extension, options.site, options.module)
     except AbiMismatch as error:
         print(f"ABI gate refused {options.extension.name}: {error}. {WAY_OUT}", file=sys.stderr)
         return 1
@@ -432,11 +470,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"ABI gate cannot run: {error}", file=sys.stderr)
         return 1
     if options.verbose:
-        print(*compared, sep="\n")
+        print(*gate["vtables"], sep="\n")
     if options.output:
         part = options.output.with_name(options.output.name + ".part")
         subprocess.run([options.strip, "--strip-all", "-o", part, options.extension], check=True)
         part.rename(options.output)
+        write_record(options, gate)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from build_helpers import patching
 
 REPO = Path(__file__).resolve().parents[2]
 UPSTREAM_VERSION: str = WHEEL_LOCK["version"]
-VERSION = f"{UPSTREAM_VERSION}+revscan.1"
+# Counts our releases on one version of upstream's; CHANGELOG.md has an entry for each.
+REVISION = 1
+VERSION = f"{UPSTREAM_VERSION}+revscan.{REVISION}"
 PATCH_DIR = REPO / "patches" / f"triton-{UPSTREAM_VERSION}"
 EXTENSION = "triton/_C/libtriton_scan.so"
 CHECKSUM = "triton/_C/libtriton_scan.sha256"
+RECORD = "triton/_C/libtriton_scan.json"
 UPSTREAM_DIST_INFO = f"triton-{UPSTREAM_VERSION}.dist-info"
 DIST_INFO = f"triton-{VERSION}.dist-info"
 OUR_LICENSE = "LICENSE.triton-scan"
@@ -44,8 +48,9 @@ def added_python() -> dict[str, Path]:
 def changed_files(site: Path, extension: Path) -> dict[str, bytes]:
     """Return {path in the package: bytes} of every file of ours that is not metadata.
 
-    site: the unpacked upstream wheel.  Raises patching.PatchError, or ContentError when an added
-    file would replace one of upstream's.
+    site: the unpacked upstream wheel; extension: libtriton_scan.so, beside which the ABI gate left
+    its record (without one, the package has none).  Raises patching.PatchError, or ContentError
+    when an added file would replace one of upstream's or the record is of another extension.
     """
     files = patching.apply_all(PATCH_DIR, site)
     for path, source in added_python().items():
@@ -55,7 +60,13 @@ def changed_files(site: Path, extension: Path) -> dict[str, bytes]:
     if (site / EXTENSION).exists():
         raise ContentError(f"upstream has a {EXTENSION} of its own")
     files[EXTENSION] = extension.read_bytes()
-    files[CHECKSUM] = (hashlib.sha256(files[EXTENSION]).hexdigest() + "\n").encode()
+    digest = hashlib.sha256(files[EXTENSION]).hexdigest()
+    files[CHECKSUM] = (digest + "\n").encode()
+    record = extension.with_suffix(".json")
+    if record.is_file():
+        files[RECORD] = record.read_bytes()
+        if json.loads(files[RECORD])["extension_sha256"] != digest:
+            raise ContentError(f"{record} is the record of another {extension.name}; build again")
     return files
 
 
@@ -79,7 +90,10 @@ def changed_metadata(site: Path) -> dict[str, bytes]:
     return {
         "METADATA": ("\n".join(lines) + "\n\n" + NOTICE).encode(),
         "entry_points.txt": entry_points.replace(
-            scripts, scripts + "triton-scan-opt = triton.tools.scan_opt:main\n"
+            scripts,
+            scripts
+            + "triton-scan-opt = triton.tools.scan_opt:main\n"
+            + "triton-scan-report = triton.tools.scan_report:main\n",
         ).encode(),
         f"licenses/{OUR_LICENSE}": (REPO / "LICENSE").read_bytes(),
     }

@@ -78,6 +78,8 @@ def build_extension(
 ) -> Path:
     """Builds, checks (ABI gate) and strips the extension; returns its path in `build_dir`.
 
+    The gate's record is libtriton_scan.json beside it.
+
     site: directory with the unpacked upstream wheel, which the running Python can import
     include_dirs: LLVM's and MLIR's headers; found or fetched by default (fetch.llvm_include_dirs)
     jobs: parallel compilations
@@ -97,6 +99,7 @@ def build_extension(
             _build(site, build_dir, include_dirs, jobs, definitions or {})
         except (BuildError, fetch.FetchError):
             product.unlink(missing_ok=True)
+            product.with_suffix(".json").unlink(missing_ok=True)
             raise
     print(f"[build] {product} ({time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)
     return product

@@ -1,10 +1,11 @@
 """Write our wheel: the upstream one with the changed files replaced and the added ones added.
 
-    python python/build_helpers/wheel.py [DIST]     builds the extension and the wheel, prints its
-    path
+    python python/build_helpers/wheel.py [DIST] [--build-dir DIR]
 
-Compressed streams of unchanged files are copied as they are, ours are stored without compression,
-and every date is upstream's own: the bytes depend on nothing but the inputs.
+builds the extension (in DIR, by default where the overlay's is built) and the wheel, and prints its
+path.  Compressed streams of unchanged files are copied as they are, ours are stored without
+compression, and every date is upstream's own, or for our files SOURCE_DATE_EPOCH where that is set:
+the bytes depend on nothing but the inputs.
 """
 
 from __future__ import annotations
@@ -53,6 +54,19 @@ class _Member:
 def _dos_time(date: tuple[int, int, int, int, int, int]) -> tuple[int, int]:
     year, month, day, hour, minute, second = date
     return hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day
+
+
+def _date_of_changes(
+    upstream: tuple[int, int, int, int, int, int],
+) -> tuple[int, int, int, int, int, int]:
+    """The date of our files: SOURCE_DATE_EPOCH, in UTC and at least 1980 as zip needs, or else
+    `upstream`."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not epoch:
+        return upstream
+    if not epoch.isdecimal():
+        raise content.ContentError(f"SOURCE_DATE_EPOCH must be seconds since 1970, got {epoch!r}")
+    return max(time.gmtime(int(epoch))[:6], (1980, 1, 1, 0, 0, 0))
 
 
 def _stored(
@@ -144,7 +158,7 @@ def write_wheel(upstream: Path, site: Path, built_extension: Path, out_dir: Path
     with zipfile.ZipFile(upstream) as archive, upstream.open("rb") as source:
         infos = archive.infolist()
         old_record = archive.read(f"{content.UPSTREAM_DIST_INFO}/RECORD").decode()
-        date = archive.getinfo(f"{content.UPSTREAM_DIST_INFO}/METADATA").date_time
+        date = _date_of_changes(archive.getinfo(f"{content.UPSTREAM_DIST_INFO}/METADATA").date_time)
         members, seen = [], set()
         for info in infos:
             name = renamed(info.filename)
@@ -179,14 +193,16 @@ def write_wheel(upstream: Path, site: Path, built_extension: Path, out_dir: Path
     return target
 
 
-def build(out_dir: Path, jobs: int = 2) -> Path:
+def build(out_dir: Path, jobs: int = 2, build_dir: Path | None = None) -> Path:
     """Build the extension and the wheel for the running Python into `out_dir`; return the wheel's
     path.
+
+    build_dir: where the extension is built, by default where the overlay's is.
 
     Raises FetchError, BuildError, PatchError or ContentError.
     """
     site = unpack_wheel()
-    built = extension.build_extension(site, build_directory(site), jobs=jobs)
+    built = extension.build_extension(site, build_dir or build_directory(site), jobs=jobs)
     return write_wheel(fetch_wheel(), site, built, out_dir)
 
 
@@ -194,9 +210,11 @@ def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("dist", type=Path, nargs="?", default=content.REPO / "dist")
+    parser.add_argument("--build-dir", type=Path, help="where the extension is built")
+    options = parser.parse_args()
     start = time.monotonic()
     try:
-        wheel = build(parser.parse_args().dist)
+        wheel = build(options.dist, build_dir=options.build_dir)
     except (FetchError, extension.BuildError, patching.PatchError, content.ContentError) as error:
         print(f"wheel.py: {error}", file=sys.stderr)
         return 1

@@ -6,6 +6,8 @@ are small ones, compiled against headers of which one line was changed.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -130,13 +132,19 @@ def swap(first: str, second: str):
 
 def test_accepts_the_build(built: Path, site: Path, tmp_path: Path) -> None:
     """All three parts pass, the vtables were really compared, and the product is stripped."""
-    compared = abi_gate.check(built, site, MODULE)
-    assert any(re.match(r"\(anonymous.*: mlir::Pass and \d{2,} subclasses", c) for c in compared)
+    gate = abi_gate.check(built, site, MODULE)
+    assert any(
+        re.match(r"\(anonymous.*: mlir::Pass and \d{2,} subclasses", c) for c in gate["vtables"]
+    )
     output = tmp_path / "out.so"
     arguments = [str(built), "--site", str(site), "--module", str(MODULE), "--output", str(output)]
-    assert abi_gate.main(arguments) == 0
+    assert abi_gate.main([*arguments, "--llvm-version=23.1.4"]) == 0
     sections = subprocess.run(["readelf", "-SW", output], capture_output=True, text=True).stdout
     assert ".dynsym" in sections and ".symtab" not in sections
+    record = json.loads(output.with_suffix(".json").read_text())
+    assert record["extension_sha256"] == hashlib.sha256(output.read_bytes()).hexdigest()
+    assert record["gate"] == gate and gate["symbols"] > 100
+    assert record["compilers"] and record["llvm_headers"] == "23.1.4"
 
 
 def test_switch_is_derived(generated: Path, libtriton: abi_gate.Binary) -> None:
@@ -159,9 +167,10 @@ def test_refuses_a_missing_symbol(
     )
     output = tmp_path / "product.so"
     output.write_text("an older product")
+    output.with_suffix(".json").write_text("its record")
     arguments = [str(wrong), "--site", str(site), "--module", str(MODULE), "--output", str(output)]
     assert abi_gate.main(arguments) == 1
-    assert not output.exists()
+    assert not output.exists() and not output.with_suffix(".json").exists()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert "mlir::notInLibtriton(mlir::Operation*)" in lines[0] and "LLVM_SYSPATH" in lines[0]

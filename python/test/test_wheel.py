@@ -14,19 +14,23 @@ from pathlib import Path
 
 import pytest
 from build_helpers import content, wheel
+from build_helpers.environment import Environment, digest
 from fetch import fetch_wheel
 
 REPO = content.REPO
 OURS = {
     "triton/_C/libtriton_scan.so",
     "triton/_C/libtriton_scan.sha256",
+    "triton/_C/libtriton_scan.json",
     "triton/native_scan.py",
     "triton/language/native_flip.py",
     "triton/language/scan_checks.py",
     "triton/tools/scan_opt.py",
+    "triton/tools/scan_report.py",
+    "triton/tools/scan_selftest.py",
     "triton/tools/asm_counts.py",
 }
-OLD_INFO, NEW_INFO = "triton-3.9.0.dist-info/", "triton-3.9.0+revscan.1.dist-info/"
+OLD_INFO, NEW_INFO = "triton-3.9.0.dist-info/", f"{content.DIST_INFO}/"
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +44,12 @@ def our_wheel(tmp_path_factory, upstream_wheel, upstream_site, extension) -> Pat
     return wheel.write_wheel(upstream_wheel, upstream_site, extension, out)
 
 
-def digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def record_digest(data: bytes) -> str:
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
 def test_name_has_upstreams_tags(our_wheel, upstream_wheel):
-    assert our_wheel.name == upstream_wheel.name.replace("3.9.0", "3.9.0+revscan.1")
+    assert our_wheel.name == upstream_wheel.name.replace("3.9.0", content.VERSION)
 
 
 def test_contents(our_wheel, upstream_wheel):
@@ -104,11 +103,12 @@ def test_metadata(our_wheel):
     with zipfile.ZipFile(our_wheel) as archive:
         text = archive.read(NEW_INFO + "METADATA").decode()
         head, _, body = text.partition("\n\n")
-        assert "\nVersion: 3.9.0+revscan.1\n" in head
+        assert f"\nVersion: {content.VERSION}\n" in head
         assert "\nLicense-File: LICENSE\nLicense-File: LICENSE.triton-scan\n" in head
         assert "modified build of triton 3.9.0" in body
         scripts = archive.read(NEW_INFO + "entry_points.txt").decode()
         assert "triton-scan-opt = triton.tools.scan_opt:main" in scripts
+        assert "triton-scan-report = triton.tools.scan_report:main" in scripts
         assert "proton = triton.profiler.proton:main" in scripts
         assert "nvidia = triton.backends.nvidia" in scripts
 
@@ -116,6 +116,23 @@ def test_metadata(our_wheel):
 def test_same_bytes_again(tmp_path, our_wheel, upstream_wheel, upstream_site, extension):
     again = wheel.write_wheel(upstream_wheel, upstream_site, extension, tmp_path)
     assert digest(again) == digest(our_wheel)
+
+
+def test_source_date_epoch_dates_our_files(
+    tmp_path, monkeypatch, upstream_wheel, upstream_site, extension
+):
+    """Upstream's own files keep their dates; zip knows none before 1980."""
+    for epoch, date in (("1700000000", (2023, 11, 14, 22, 13, 20)), ("0", (1980, 1, 1, 0, 0, 0))):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        made = wheel.write_wheel(upstream_wheel, upstream_site, extension, tmp_path)
+        with zipfile.ZipFile(made) as new, zipfile.ZipFile(upstream_wheel) as old:
+            assert new.getinfo("triton/native_scan.py").date_time == date
+            assert new.getinfo(NEW_INFO + "RECORD").date_time == date
+            untouched = "triton/_C/libtriton.so"
+            assert new.getinfo(untouched).date_time == old.getinfo(untouched).date_time
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(content.ContentError, match="SOURCE_DATE_EPOCH must be seconds since 1970"):
+        wheel.write_wheel(upstream_wheel, upstream_site, extension, tmp_path)
 
 
 def test_failing_patch_leaves_no_wheel(
@@ -182,41 +199,6 @@ print(json.dumps(report))
 """
 
 
-class Environment:
-    """A fresh virtual environment without any index."""
-
-    def __init__(self, folder: Path, packages: Path) -> None:
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        self.python, self.packages = folder / "bin" / "python", packages
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess:
-        command = [str(self.python), "-I", *arguments]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    def pip(self, *arguments: str) -> str:
-        done = self.run("-m", "pip", "--disable-pip-version-check", *arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def install(self, *what: str) -> None:
-        self.pip("install", "--no-compile", "--no-index", "--find-links", str(self.packages), *what)
-
-    def inspect(self) -> dict:
-        done = self.run("-c", INSPECT)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def files(self) -> dict[str, str]:
-        """Return {path: digest} of all that belongs to triton."""
-        (root,) = self.python.parent.parent.glob("lib/python3*/site-packages")
-        found = [*root.glob("triton/**/*"), *root.glob("triton-*/**/*")]
-        return {
-            str(p.relative_to(root)): digest(p)
-            for p in found
-            if p.is_file() and "__pycache__" not in p.parts
-        }
-
-
 def dependent_wheel(folder: Path) -> Path:
     """Write a small package that needs triton~=3.9.0, as torch does."""
     path, info = folder / "needs_triton-1.0-py3-none-any.whl", "needs_triton-1.0.dist-info"
@@ -237,20 +219,23 @@ def test_install_over_upstream_and_back(tmp_path, our_wheel, upstream_wheel):
     packages = tmp_path / "packages"
     packages.mkdir()
     (packages / upstream_wheel.name).symlink_to(upstream_wheel)
-    environment = Environment(tmp_path / "venv", packages)
+    environment = Environment(tmp_path / "venv", sys.executable, packages)
 
-    environment.install("triton==3.9.0", str(dependent_wheel(tmp_path)))
-    assert environment.inspect() | {"file": ""} == {
+    def inspect() -> dict:
+        return json.loads(environment.run("-c", INSPECT))
+
+    environment.install("triton==3.9.0", dependent_wheel(tmp_path))
+    assert inspect() | {"file": ""} == {
         "version": "3.9.0",
         "file": "",
         "available": None,
     }
     upstream_files = environment.files()
 
-    environment.install(str(our_wheel))
-    report = environment.inspect()
+    environment.install(our_wheel)
+    report = inspect()
     assert (report["version"], report["available"], report["reason"]) == (
-        "3.9.0+revscan.1",
+        content.VERSION,
         True,
         None,
     )
@@ -264,7 +249,7 @@ def test_install_over_upstream_and_back(tmp_path, our_wheel, upstream_wheel):
     assert done.returncode == 0
 
     environment.install("triton==3.9.0", "--force-reinstall")
-    assert environment.inspect()["available"] is None
+    assert inspect()["available"] is None
     assert environment.files() == upstream_files
     assert not environment.python.with_name("triton-scan-opt").exists()
     assert "No broken requirements" in environment.pip("check")
