@@ -50,7 +50,7 @@ $(VENV)/.ready: python/requirements-test.txt | tools
 
 demo: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py wheel
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo/demo.py
 
 test: lit pytest
 

@@ -13,7 +13,7 @@ import pytest
 # Read when triton is imported; without it triton warns at the first compilation.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 REPO = Path(__file__).resolve().parent.parent.parent
-for folder in ("third_party", "python", "examples"):
+for folder in ("third_party", "python", "examples", "examples/demo"):
     sys.path.insert(0, str(REPO / folder))
 
 import triton  # noqa: E402

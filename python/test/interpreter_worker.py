@@ -109,7 +109,7 @@ def _launch(request: Request) -> list:
 def main() -> None:
     """Answer requests until stdin ends."""
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
-    sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples")]
+    sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "demo")]
     while True:
         try:
             request = Request(*pickle.load(sys.stdin.buffer))
