@@ -18,6 +18,9 @@ EXAMPLES = (
     "reverse_cumsum",
     "linear_recurrence",
     "selective_scan",
+    "gae",
+    "segmented_sums",
+    "logcumsumexp",
 )
 
 
