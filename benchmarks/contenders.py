@@ -93,13 +93,13 @@ def _why_not(python: str, env: dict[str, str]) -> str:
 
 
 class Process:
-    """A running worker."""
+    """A running worker: `script`, started with the configuration as JSON."""
 
-    def __init__(self, contender: Contender, config: dict):
+    def __init__(self, contender: Contender, config: dict, script: Path = HERE / "worker.py"):
         config = config | {"kind": contender.kind, "native": contender.native}
         self.contender = contender
         self.process = subprocess.Popen(
-            [contender.python, str(HERE / "worker.py"), json.dumps(config)],
+            [contender.python, str(script), json.dumps(config)],
             env=contender.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
