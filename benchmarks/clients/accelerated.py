@@ -19,6 +19,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 RUNS = ((256, False), (2048, False), (2048, True), (16384, False), (16384, True))
 
 Scan = Callable[[Tensor, Tensor], Tensor]
+_not_built: list[Exception] = []
 
 
 def _scalar() -> Scan:
@@ -28,8 +29,15 @@ def _scalar() -> Scan:
 
 
 def _warp() -> Scan:
-    from accelerated_scan.warp import scan
-
+    """Compiles the CUDA kernel with nvcc, once."""
+    if _not_built:
+        raise _not_built[0]
+    try:
+        from accelerated_scan.warp import scan
+    except Exception as error:
+        # A second import would complain about the library that is missing, not about the reason.
+        _not_built.append(error)
+        raise
     return scan
 
 

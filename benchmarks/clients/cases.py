@@ -1,7 +1,7 @@
 """What is run of each client, on which inputs, and what it has to agree with.
 
 A case builds its problem at one of three sizes: "check" (compared with float64; lengths that no
-chunk divides), "time" (several times the L2) and "tiny" (a machine without a GPU).
+chunk divides), "time" (what training has) and "tiny" (a machine without a GPU).
 """
 
 from __future__ import annotations

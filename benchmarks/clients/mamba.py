@@ -13,7 +13,7 @@ CHUNK = 256
 SHAPES = {
     "check": (2, 1000, 8, 64, 64),
     "time": (8, 4096, 16, 64, 64),
-    "tiny": (1, 70, 1, 32, 16),
+    "tiny": (1, 70, 4, 32, 16),
 }
 
 
@@ -56,5 +56,6 @@ def _build(device: torch.device, size: str) -> Problem:
 
 
 CASES = [
-    Case("mamba-ssm", "mamba_chunk_scan_combined, forward and backward", _build, 2e-2, slow=True)
+    # The gradients of A and bias are sums of some thousand terms of either sign, from bf16.
+    Case("mamba-ssm", "mamba_chunk_scan_combined, forward and backward", _build, 5e-2, slow=True)
 ]

@@ -5,7 +5,8 @@ The Python that runs this must import the patched triton and torch.  --packages 
 the clients' wheels and sdists as pip downloads them; nothing is installed.  Every case runs with
 TRITON_NATIVE_SCAN=1 and =0, in separate processes with the same inputs; results are compared with
 float64 references and with one another, then both are timed in turn.  A client that cannot be
-imported or run is a row that says why.  Writes OUT/clients.json, clients.md and logs.
+imported or run is a row that says why.  Writes OUT/clients.json, clients.md and a log
+of each side's processes.
 
 Without a GPU: --simulate runs tiny problems in the PTX simulator, --compile-only compiles them.
 """
@@ -48,7 +49,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--ms", type=float, default=20, help="milliseconds of one measurement")
     parser.add_argument("--scan-configs", type=int, default=4, help="tried for a kernel with scans")
     parser.add_argument("--configs", type=int, default=2, help="tried for any other kernel")
-    parser.add_argument("--seconds", type=float, default=170, help="time no case after these")
+    parser.add_argument("--seconds", type=float, default=170, help="start no case after these")
     parser.add_argument("--commit", default="", help="what is measured, where there is no git")
     parser.add_argument("--simulate", action="store_true", help="no GPU: tiny problems, simulated")
     parser.add_argument("--compile-only", action="store_true", help="no GPU: compile for sm_90")
@@ -80,7 +81,7 @@ class Pair:
         self.outputs = {s: str(run.scratch / f"{name}-{s}.pt") for s in (UPSTREAM, NATIVE)}
         self.processes = {}
         for side in (UPSTREAM, NATIVE):
-            config = run.config | {"log": str(run.logs / f"{name}-{side}.log")}
+            config = run.config | {"name": name, "log": str(run.args.out / f"{side}.log")}
             self.processes[side] = Process(run.contenders[side], config, HERE / "worker.py")
 
     def ask(self, side: str, op: str, **request) -> dict:
@@ -114,8 +115,7 @@ class Run:
     """A run in progress; `results` is what clients.json becomes."""
 
     def __init__(self, args: argparse.Namespace, scratch: Path):
-        self.args, self.scratch, self.logs = args, scratch, args.out / "logs"
-        self.logs.mkdir(parents=True, exist_ok=True)
+        self.args, self.scratch = args, scratch
         mode = "simulate" if args.simulate else "compile" if args.compile_only else "gpu"
         packages = unpack(args.packages, scratch / "packages")
         self.config = {
@@ -173,6 +173,9 @@ class Run:
                 except queue.Empty:
                     break
                 entry = self.entries[name]
+                if time.monotonic() - START > self.args.seconds:
+                    entry["error"] = f"{self.args.seconds:.0f} seconds were over"
+                    continue
                 try:
                     entry |= pair.prepare(name)
                     if self.config["mode"] != "compile":

@@ -1,7 +1,8 @@
 """One side of the comparison: answers the requests of run.py, a line of JSON each.
 
-Started with TRITON_NATIVE_SCAN=1 or 0 and `{"native", "packages", "log", "mode"}` as JSON in its
-argument.  mode: "gpu", "simulate" or "compile" (see nogpu.py).
+Started with TRITON_NATIVE_SCAN=1 or 0 and, as JSON in its argument, `native`, whether that has to be
+on; `packages`, the folder of unpacked clients; `log`, a file that is appended to; `name`, for the
+log; `configurations`, Tuning's arguments; `mode`, "gpu", "simulate" or "compile" (see nogpu.py).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ GPU = CONFIG["mode"] == "gpu"
 DEVICE = torch.device("cuda", 0) if GPU else torch.device("cpu")
 SIZES = ("check", "time") if GPU else ("tiny",)
 TUNING = Tuning(**CONFIG["configurations"])
-# Names of all kernels that were compiled or loaded, and of those with a scan.
+# Every kernel that this process compiled or loaded, and whether it has a scan.
 KERNELS: dict[str, bool] = {}
 
 
@@ -100,7 +101,6 @@ class Worker:
     def prepare(self, case: str, chosen: dict, outputs: str) -> dict:
         """Compile and tune a case at each size; save the results of the first size."""
         begin = time.monotonic()
-        KERNELS.clear()
         TUNING.missing.clear()
         if CONFIG["native"]:
             TUNING.give(chosen)
@@ -219,7 +219,7 @@ def main() -> None:
     worker = Worker()
     for line in sys.stdin:
         request = json.loads(line)
-        print(f"--- {request.get('op')} {request.get('case', '')}", file=LOG)
+        print(f"--- {CONFIG['name']}: {request['op']} {request.get('case', '')}", file=LOG)
         try:
             reply = worker.answer(**request)
         except Exception as error:
