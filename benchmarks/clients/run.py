@@ -201,6 +201,10 @@ class Run:
     def measure(self) -> None:
         """Time the cases that gave right results, both sides in turn, nothing else running."""
         pair = Pair(self, "measure")
+        # A kernel that several cases use was tuned in the first of them in a process.
+        chosen: dict[str, str] = {}
+        for entry in self.entries.values():
+            chosen |= entry.get(UPSTREAM, {}).get("chosen", {})
         for name, entry in self.entries.items():
             if "error" in entry:
                 continue
@@ -211,7 +215,7 @@ class Run:
                 entry["untimed"] = f"not timed: {self.args.seconds:.0f} seconds were over"
                 continue
             try:
-                self.measure_case(pair, name, entry)
+                self.measure_case(pair, name, entry, chosen)
                 say(f"timed {name}: {table.summary(entry)}")
             except WorkerError as error:
                 entry["untimed"] = str(error)
@@ -222,9 +226,9 @@ class Run:
             self.save()
         pair.close()
 
-    def measure_case(self, pair: Pair, name: str, entry: dict) -> None:
+    def measure_case(self, pair: Pair, name: str, entry: dict, chosen: dict[str, str]) -> None:
         sides = (UPSTREAM, NATIVE)
-        for side, answer in pair.load(name, entry[UPSTREAM]["chosen"]).items():
+        for side, answer in pair.load(name, chosen).items():
             entry[side] |= answer
         if len({entry[side]["timer"] for side in sides}) > 1:
             raise WorkerError("one side could be captured in a CUDA graph, the other not")

@@ -1,8 +1,9 @@
 """One side of the comparison: answers the requests of run.py, a line of JSON each.
 
-Started with TRITON_NATIVE_SCAN=1 or 0 and, as JSON in its argument, `native`, whether that has to be
-on; `packages`, the folder of unpacked clients; `log`, a file that is appended to; `name`, for the
-log; `configurations`, Tuning's arguments; `mode`, "gpu", "simulate" or "compile" (see nogpu.py).
+Started with TRITON_NATIVE_SCAN=1 or 0 and JSON in its argument: `native`, whether the lowering has
+to be on; `packages`, the folder of unpacked clients; `log`, a file that is appended to; `name`, for
+the log; `configurations`, the arguments of Tuning; `mode`, "gpu", "simulate" or "compile"
+(see nogpu.py).
 """
 
 from __future__ import annotations
@@ -142,18 +143,20 @@ class Worker:
         self.problem = self.replay = None
         self.free()
         TUNING.give(chosen)
+        TUNING.missing.clear()
         self.problem = self.cases[case].build(DEVICE, "time")
         for _ in range(2):
             self.problem.run()
         torch.cuda.synchronize()
         try:
             self.replay = self._capture()
-            return {"timer": "graph"}
+            how = {"timer": "graph"}
         except RuntimeError as error:
             self.replay = self.problem.run
             self.replay()
             torch.cuda.synchronize()
-            return {"timer": "launches", "why": str(error).splitlines()[0]}
+            how = {"timer": "launches", "why": str(error).splitlines()[0]}
+        return how | {"retuned": list(TUNING.missing)}
 
     def _capture(self):
         stream = torch.cuda.Stream()
