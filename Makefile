@@ -9,6 +9,7 @@
 # make fuzz    check N scans (20000) of random layouts and operators; SEED=... repeats a run,
 #              LANES=64 takes AMD's lowering
 # make mutants break the lowering in many ways, and see that the tests notice; long
+# make docs    build the documentation into build/docs; make check-docs runs its examples too
 # make format, make check-format, make clean
 # PYTHON=python3.12 chooses the Python that .venv is made from.
 
@@ -28,7 +29,7 @@ HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lit pytest fuzz mutants overlay wheel release refresh-patches format check-format clean tools
+.PHONY: help demo test test-long lit pytest fuzz mutants overlay wheel release docs check-docs refresh-patches format check-format clean tools
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -87,6 +88,20 @@ release: tools $(VENV)/.ready
 # Rewrites patches/ from the files that were edited in the overlay.
 refresh-patches: $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/overlay.py --refresh-patches
+
+$(VENV)/.docs-ready: docs/requirements.txt $(VENV)/.ready
+	@echo "[venv] installing docs/requirements.txt"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r docs/requirements.txt
+	@touch $@
+
+# The reference pages and the drawings import the patched triton.
+docs: tools $(VENV)/.docs-ready
+	@$(BIN)/python $(HELPERS)/install.py overlay
+	@TRITON_DEFAULT_FP_FUSION=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "[docs] build/docs/index.html"
+
+check-docs: docs
+	@$(BIN)/python -m pytest -q python/test/test_docs.py
 
 format: $(VENV)/.ready
 	@$(BIN)/clang-format -i $(CXX_FILES)

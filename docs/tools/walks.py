@@ -129,7 +129,9 @@ class Walk:
         return through, before
 
     def _registers(self, groups: list[list[Interval]]) -> list[list[Interval]]:
-        row = Row(f"registers: a walk of {len(groups[0]) - 1} combinations, nothing moves")
+        steps = len(groups[0]) - 1
+        row = Row(f"registers: {steps} combination{'s' * (steps > 1)} one after the other; ")
+        row.label += "nothing moves between threads"
         result = []
         for group in groups:
             prefixes = [group[0]]
@@ -145,8 +147,8 @@ class Walk:
         result = [list(group) for group in groups]
         half = 1
         while half < len(groups[0]):
-            row = Row(f"lanes: one shuffle, the later half of each {2 * half} lanes takes in the")
-            row.label += " earlier half's total"
+            row = Row("lanes: one shuffle; the lane" if half == 1 else "lanes: one shuffle; the lanes")
+            row.label += f" of the later half of each {2 * half} take in the earlier half's total"
             for group in result:
                 for start in range(0, len(group), 2 * half):
                     earlier = group[start + half - 1]
@@ -172,7 +174,7 @@ class Walk:
         return result
 
 
-CELL, LEFT, ROW, HEAD = 27, 12, 84, 96
+CELL, LEFT, ROW, HEAD, GAP = 27, 12, 84, 96, 18
 HUES = (210, 140, 40, 275, 0, 180, 95, 320)
 
 
@@ -183,14 +185,15 @@ class Picture:
         self.walk, self.plan, self.count = walk, walk.plan, walk.length
         self.parts: list[str] = []
         width = max(2 * LEFT + CELL * self.count, 620)
-        height = HEAD + ROW * (len(walk.rows) + 1) - 18
+        height = HEAD + GAP + ROW * len(walk.rows) + 36
         direction = "reverse" if self.plan.reverse else "forward"
         self._text(LEFT, 20, f"{direction} scan: {title}", "t")
         runs = ", ".join(f"{bits} {owner}" for owner, bits in self.plan.runs)
         self._text(LEFT, 38, f"axis bits, finest first: {runs}", "s")
+        self._held = {d: (d, d) for d in range(self.count)}
         self._owners(HEAD)
         for i, row in enumerate(walk.rows):
-            self._row(HEAD + ROW * (i + 1), i + 1, row)
+            self._row(HEAD + GAP + ROW * (i + 1), i + 1, row)
         style = (
             "text{font-family:'DejaVu Sans',Arial,sans-serif;fill:#222}"
             ".t{font-size:15px;font-weight:bold}.s{font-size:11px}.n{font-size:11px;"
@@ -217,7 +220,7 @@ class Picture:
 
     def _cell(self, d: int, y: float, text: str, light: bool) -> None:
         place = self.plan.places[self._position(d)]
-        hue = HUES[place.lane % len(HUES)] if self._lanes() > 1 else HUES[0]
+        hue = HUES[self._lanes().index(place.lane) % len(HUES)]
         fill = f"hsl({hue},70%,{94 if light else 80}%)"
         x = LEFT + CELL * self._position(d)
         self.parts.append(
@@ -226,8 +229,8 @@ class Picture:
         )
         self._text(x + CELL / 2, y + 15, text, "f" if light else "n")
 
-    def _lanes(self) -> int:
-        return len({place.lane for place in self.plan.places})
+    def _lanes(self) -> list[int]:
+        return sorted({place.lane for place in self.plan.places})
 
     def _owners(self, y: float) -> None:
         """The positions, each element's register, and the lanes and warps below."""
@@ -252,10 +255,9 @@ class Picture:
 
     def _row(self, y: float, number: int, row: Row) -> None:
         self._text(LEFT, y - 34, f"{number}. {row.label}", "s")
-        for d in range(self.count):
-            value = row.changed.get(d)
-            end = "" if value is None else str(self._position(value[0]))
-            self._cell(d, y, end, value is None)
+        self._held |= row.changed
+        for d, value in self._held.items():
+            self._cell(d, y, str(self._position(value[0])), d not in row.changed)
         for source, target in row.arrows:
             a, b = self._middle(source), self._middle(target)
             lift = min(10 + abs(b - a) / 12, 26)
