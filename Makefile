@@ -59,7 +59,7 @@ lit: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@$(BIN)/lit -v $(LIT_ARGS) test
 
-pytest: tools $(VENV)/.ready
+pytest: tools $(VENV)/.docs-ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS) python/test
 
@@ -97,7 +97,8 @@ $(VENV)/.docs-ready: docs/requirements.txt $(VENV)/.ready
 # The reference pages and the drawings import the patched triton.
 docs: tools $(VENV)/.docs-ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
-	@TRITON_DEFAULT_FP_FUSION=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
+	  -b html -d build/docs-state docs build/docs
 	@echo "[docs] build/docs/index.html"
 
 check-docs: docs

@@ -1,4 +1,4 @@
-"""The code blocks of a page: `python docs/tools/blocks.py PAGE...` runs them and rewrites the output.
+"""The code blocks of a page: `python docs/tools/blocks.py PAGE...` rewrites what they print.
 
 The Python blocks of a page are one program, in their order.  A block of text titled "Output" holds
 what the program prints between it and the Output block before it.

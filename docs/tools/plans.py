@@ -1,7 +1,8 @@
-"""How the compiler splits a scan: compiles a kernel and reads its remark and the tensor's layout."""
+"""How the compiler splits a scan: compiles a kernel, reads its remark and the tensor's layout."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -9,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import triton
-from triton._C.libtriton import gluon_ir, ir
 from triton.backends.compiler import GPUTarget
-from triton.experimental.gluon.language import BlockedLayout
+from triton.experimental.gluon.language import BlockedLayout, DistributedLinearLayout
+from triton.experimental.gluon.language._layouts import DistributedLayout
 
 REMARK = re.compile(
     r"(?P<direction>forward|reverse) scan along axis (?P<axis>\d+) of "
@@ -67,44 +69,33 @@ def _captured_stderr() -> Iterator[list[str]]:
             texts.append(file.read().decode())
 
 
-def _numbers(text: str, key: str) -> list[int]:
-    return [int(n) for n in re.search(rf"{key} = \[([\d, ]*)\]", text)[1].split(",")]
+def layout_of(encoding: str, shape: list[int]) -> DistributedLayout:
+    """The layout of a #ttg.blocked or #ttg.linear attribute.  Raises ValueError for another."""
+
+    def numbers(name: str) -> list:
+        return json.loads(re.search(rf"\b{name} = (\[.*?\])(?=, \w+ =|\}})", encoding)[1])
+
+    if encoding.startswith("#ttg.linear<"):
+        return DistributedLinearLayout(*map(numbers, ("register", "lane", "warp", "block")), shape)
+    if encoding.startswith("#ttg.blocked<"):
+        names = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
+        return BlockedLayout(*map(numbers, names))
+    raise ValueError(f"no drawing is known of {encoding}")
 
 
-def bases_of(encoding: str, shape: list[int]) -> dict[str, list[list[int]]]:
-    """The bases of a #ttg.blocked (by Triton's own conversion) or #ttg.linear layout."""
-    if encoding.startswith("#ttg.linear"):
-        found = re.findall(r"(\w+) = \[((?:\[[\d, ]*\](?:, )?)*)\]", encoding)
-        return {
-            name: [[int(n) for n in basis.split(",")] for basis in re.findall(r"\[([\d, ]+)\]", b)]
-            for name, b in found
-        }
-    if not encoding.startswith("#ttg.blocked"):
-        raise ValueError(f"no drawing is known of {encoding}")
-    names = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
-    layout = BlockedLayout(*(_numbers(encoding, name) for name in names))
-    context = ir.context()
-    ir.load_dialects(context)
-    builder = gluon_ir.GluonOpBuilder(context)
-    linear = builder.to_linear_layout(layout._to_ir(builder), shape)
-    return {
-        "register": linear.reg_bases,
-        "lane": linear.lane_bases,
-        "warp": linear.warp_bases,
-        "block": linear.block_bases,
-    }
+def places_of(encoding: str, shape: list[int]) -> np.ndarray:
+    """Where each element of a tensor is, an array of Place; the first holder if there are several.
 
-
-def _places(bases: dict[str, list[list[int]]], axis: int, length: int) -> tuple[Place, ...]:
-    places = []
-    for position in range(length):
-        index = {}
-        for owner in ("register", "lane", "warp"):
-            index[owner] = sum(
-                1 << i for i, basis in enumerate(bases[owner]) if basis[axis] & position
-            )
-        places.append(Place(**index))
-    return tuple(places)
+    Read from Triton's own view of the layout, "T33:2" for register 2 of thread 33.
+    """
+    view = layout_of(encoding, shape).format_tensor_view(shape)
+    found = [
+        (int(thread), int(register))
+        for thread, register in re.findall(r"(?:[\[,]|^)\s*T(\d+):(\d+)", view)
+    ]
+    places = np.empty(len(found), object)
+    places[:] = [Place(register, thread % 32, thread // 32) for thread, register in found]
+    return places.reshape(shape)
 
 
 def plan_of(kernel, types: dict, constexprs: dict, num_warps: int) -> Plan:
@@ -123,17 +114,22 @@ def plan_of(kernel, types: dict, constexprs: dict, num_warps: int) -> Plan:
         triton.compile(source, target=target, options={"num_warps": num_warps})
     (match,) = REMARK.finditer(said[0])
     shape, axis = [int(n) for n in match["shape"].split("x")], int(match["axis"])
-    bases = bases_of(match["encoding"], shape)
+    places = places_of(match["encoding"], shape)
+    line = np.moveaxis(places, axis, -1).reshape(-1, shape[axis])[0]
     runs = tuple((owner, int(n)) for n, owner in re.findall(r"(\d+) (\w+)", match["runs"]))
-    rows = sum(1 for basis in bases["register"] if not basis[axis] and any(basis))
+
+    def held_by_first(group: np.ndarray) -> int:
+        first = line[0]
+        return sum((p.lane, p.warp) == (first.lane, first.warp) for p in group.flat)
+
     return Plan(
         reverse=match["direction"] == "reverse",
         shape=tuple(shape),
         axis=axis,
         encoding=match["encoding"],
         runs=runs,
-        places=_places(bases, axis, shape[axis]),
-        rows=1 << rows,
+        places=tuple(line),
+        rows=held_by_first(places) // held_by_first(line),
         shuffles=int(match["shuffles"]),
         exchanges=int(match["exchanges"]),
         combines=int(match["combines"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import sys
@@ -12,8 +11,8 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "benchmarks"))
 sys.path.insert(0, str(REPO / "python"))
 
-import report
-from stats import Timings
+import report  # noqa: E402
+from stats import Timings  # noqa: E402
 
 NAMES = {
     "ours": "this build",
@@ -89,40 +88,22 @@ def provenance() -> str:
     )
 
 
-def _markdown(docstring: str) -> str:
-    """A docstring of upstream's, with Sphinx fields, as Markdown."""
-    text = inspect.cleandoc(docstring)
-    text = re.sub(r":(?:code|py:class):`([^`]*)`", r"`\1`", text)
-    prose, _, fields = text.partition("\n:param")
-    types = dict(re.findall(r":type (\w+): (.*)", fields))
-    lines = [prose.strip(), ""]
-    for name, words in re.findall(r":param (\w+): (.*)", ":param" + fields if fields else ""):
-        kind = f" ({types[name]})" if name in types else ""
-        lines.append(f"* `{name}`{kind}: {words}")
-    if rest := re.split(r":type \w+: .*\n", fields)[-1].strip():
-        if not rest.startswith(":") and fields:
-            lines += ["", " ".join(rest.split())]
-    return "\n".join(lines)
+def version() -> str:
+    """The version of the wheel that this tree builds."""
+    from build_helpers import content
+
+    return content.VERSION
 
 
-def function(name: str) -> str:
-    """The signature and docstring of a function of triton.language, as the wheel has them."""
-    import triton.language as tl
-
-    found = getattr(tl, name)
-    plain = getattr(found, "fn", found)
-    parameters = [
-        str(parameter.replace(annotation=inspect.Parameter.empty))
-        for parameter in inspect.signature(plain).parameters.values()
-        if not parameter.name.startswith("_")
-    ]
-    return f"```text\ntl.{name}({', '.join(parameters)})\n```\n\n{_markdown(found.__doc__)}"
+def page(name: str) -> str:
+    """The name of a page for the menu, or nothing while the page does not exist."""
+    return name if (REPO / "docs" / f"{name}.md").is_file() else ""
 
 
 def source(path: str) -> str:
     """A Python file of the repository, as a code block."""
     text = (REPO / path).read_text()
-    return f"```{{.python title={path}}}\n{text}```"
+    return f"```python\n{text}```"
 
 
 def changelog() -> str:
@@ -141,7 +122,7 @@ GENERATORS = {
     "speeds": speeds,
     "targets": targets,
     "provenance": provenance,
-    "function": function,
+    "page": page,
     "source": source,
     "changelog": changelog,
 }

@@ -147,7 +147,9 @@ class Walk:
         result = [list(group) for group in groups]
         half = 1
         while half < len(groups[0]):
-            row = Row("lanes: one shuffle; the lane" if half == 1 else "lanes: one shuffle; the lanes")
+            row = Row(
+                "lanes: one shuffle; the lane" if half == 1 else "lanes: one shuffle; the lanes"
+            )
             row.label += f" of the later half of each {2 * half} take in the earlier half's total"
             for group in result:
                 for start in range(0, len(group), 2 * half):
@@ -161,7 +163,7 @@ class Walk:
         return result
 
     def _warps(self, groups: list[list[Interval]]) -> list[list[Interval]]:
-        row = Row("warps: totals through shared memory, one barrier; each warp folds those before")
+        row = Row("warps: totals through shared memory; each warp takes in those before it")
         result = []
         for group in groups:
             prefixes = [group[0]]
@@ -201,10 +203,12 @@ class Picture:
         )
         self.svg = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" role="img" aria-label="{escape(title)}, {direction}">'
+            f'width="{width}" height="{height}" role="img" '
+            f'aria-label="{direction} scan: {escape(title)}">'
             f"<style>{style}</style>"
             '<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" '
-            'markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="#c2185b"/></marker></defs>'
+            'markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8z" fill="#c2185b"/></marker>'
+            "</defs>"
             f'<rect width="{width}" height="{height}" fill="#fff"/>{"".join(self.parts)}</svg>\n'
         )
 
