@@ -128,11 +128,8 @@ class Walk:
             before += [ahead] + [join(ahead, prefix) for prefix in group[:-1]]
         return through, before
 
-    def _registers(self, groups: list[list[Interval]]) -> list[list[Interval]]:
-        steps = len(groups[0]) - 1
-        row = Row(f"registers: {steps} combination{'s' * (steps > 1)} one after the other; ")
-        row.label += "nothing moves between threads"
-        result = []
+    def _one_by_one(self, groups: list[list[Interval]], label: str) -> list[list[Interval]]:
+        row, result = Row(label), []
         for group in groups:
             prefixes = [group[0]]
             for own in group[1:]:
@@ -142,6 +139,11 @@ class Walk:
             result.append(prefixes)
         self.rows.append(row)
         return result
+
+    def _registers(self, groups: list[list[Interval]]) -> list[list[Interval]]:
+        steps = len(groups[0]) - 1
+        words = f"registers: {steps} combination{'s' * (steps > 1)} one after the other; "
+        return self._one_by_one(groups, words + "nothing moves between threads")
 
     def _lanes(self, groups: list[list[Interval]]) -> list[list[Interval]]:
         result = [list(group) for group in groups]
@@ -163,17 +165,8 @@ class Walk:
         return result
 
     def _warps(self, groups: list[list[Interval]]) -> list[list[Interval]]:
-        row = Row("warps: totals through shared memory; each warp takes in those before it")
-        result = []
-        for group in groups:
-            prefixes = [group[0]]
-            for own in group[1:]:
-                row.arrows.append((prefixes[-1][1], own[1]))
-                prefixes.append(join(prefixes[-1], own))
-                row.changed[own[1]] = prefixes[-1]
-            result.append(prefixes)
-        self.rows.append(row)
-        return result
+        words = "warps: totals through shared memory; each warp takes in those before it"
+        return self._one_by_one(groups, words)
 
 
 CELL, LEFT, ROW, HEAD, GAP = 27, 12, 84, 96, 18
