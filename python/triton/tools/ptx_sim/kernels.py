@@ -111,9 +111,12 @@ def run_kernel(
 ) -> Stats:
     """Compiles `fn` for sm_<capability> and runs it in the simulator.
 
-    grid: int or tuple, in programs. args: the run-time arguments in order, NumPy arrays
-    (modified in place), Typed arrays for bf16/fp8, scalars. constexprs: dict of the rest.
-    native: None for the default lowering of scans, True/False to choose it.
+    * `grid`: int or tuple, in programs.
+    * `args`: the run-time arguments in order: NumPy arrays (modified in place), Typed arrays for
+      bf16 and fp8, scalars.
+    * `constexprs`: dict of the rest.
+    * `native`: None for the default lowering of scans, True or False to choose it.
+
     Other options go to triton.compile. Raises what triton.compile and launch raise."""
     kernel, kept = compile_kernel(
         fn,

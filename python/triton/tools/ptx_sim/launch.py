@@ -130,12 +130,12 @@ def launch(
 ) -> Stats:
     """Runs `grid` clusters of `cluster` CTAs (along x) of num_warps * 32 threads each.
 
-    grid: int or tuple of up to three, counted in clusters as Triton counts programs.
-    args: NumPy arrays (C-contiguous; device buffers with exact bounds, 256-byte aligned,
-        overlapping arrays share memory; modified in place), Python or NumPy scalars, bytes,
-        or Scratch(size). bf16 and fp8 travel as uint16 and uint8.
-    shared_bytes: size of the dynamic shared memory.
-    max_threads: threads that run together as one batch of CTAs (memory against speed).
+    * `grid`: int or tuple of up to three, counted in clusters as Triton counts programs.
+    * `args`: NumPy arrays (C-contiguous; device buffers with exact bounds, 256-byte aligned,
+      overlapping arrays share memory; modified in place), Python or NumPy scalars, bytes,
+      or Scratch(size). bf16 and fp8 travel as uint16 and uint8.
+    * `shared_bytes`: size of the dynamic shared memory.
+    * `max_threads`: threads that run together as one batch of CTAs (memory against speed).
 
     Raises PtxUnsupported, PtxMemoryError, PtxRaceError, PtxSyncError or PtxSimError; the
     arrays are then unchanged.
