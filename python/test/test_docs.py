@@ -75,7 +75,8 @@ def commands() -> list[tuple[str, str]]:
     found = []
     for page in [*PAGES, REPO / "README.md"]:
         for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S):
-            lines = [line[2:].split("#")[0].strip() for line in block.splitlines() if line]
+            lines = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+            lines = [re.sub(r"^(\w+=\S+ )+|#.*", "", line).strip() for line in lines]
             found += [(page.name, line) for line in lines]
     return found
 
@@ -92,7 +93,7 @@ def test_make_targets_exist():
 
 @pytest.mark.parametrize(("page", "command"), commands())
 def test_commands_name_what_exists(page, command):
-    words = command.split()
+    words = command.removeprefix(".venv/bin/").split()
     if words[:2] == ["python", "-m"]:
         assert importlib.util.find_spec(words[2])
     elif words[0] == "python":

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from triton.tools import scan_report, scan_selftest
+from triton.tools.ptx_sim import run_kernel
 
 REPORT = """
 import sys
@@ -184,6 +188,67 @@ def test_cases_notice_another_lowering():
         assert scan_selftest._check(Altered(0), case, True) == (
             "compiled with another lowering (off)"
         )
+
+
+class FakeTensor:
+    """What the self-test uses of a torch tensor, around a NumPy array."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def cpu(self) -> FakeTensor:
+        return self
+
+    def tolist(self) -> list:
+        return self.array.tolist()
+
+
+class FakeLauncher:
+    """kernel[grid](...) as the JIT has it, run in the simulator."""
+
+    def __init__(self, kernel) -> None:
+        self.kernel = kernel
+
+    def __getitem__(self, grid):
+        def launch(*arguments, num_warps, **constexprs):
+            arrays = [argument.array for argument in arguments]
+            run_kernel(self.kernel, grid, arrays, constexprs, num_warps=num_warps)
+            return SimpleNamespace(metadata=SimpleNamespace(native_scan="native-fake"))
+
+        return launch
+
+
+@pytest.fixture
+def fake_torch(monkeypatch):
+    """A torch that has a GPU."""
+    cuda = SimpleNamespace(
+        is_available=lambda: True,
+        get_device_name=lambda: "NVIDIA H200",
+        get_device_capability=lambda: (9, 0),
+    )
+    torch = SimpleNamespace(
+        cuda=cuda,
+        version=SimpleNamespace(cuda="13.0", hip=None),
+        int32=np.int32,
+        float32=np.float32,
+        tensor=lambda values, dtype, device: FakeTensor(np.array(values, dtype)),
+        zeros_like=lambda tensor: FakeTensor(np.zeros_like(tensor.array)),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    return torch
+
+
+def test_the_gpu_is_taken_where_torch_has_one(fake_torch):
+    assert scan_report._gpu() == "NVIDIA H200, capability 9.0, CUDA 13.0"
+    device = scan_selftest._device()
+    assert device.name == "NVIDIA H200"
+    for case in scan_selftest.CASES:
+        if hasattr(fake_torch, case.dtype):
+            launched = dataclasses.replace(case, kernel=FakeLauncher(case.kernel))
+            assert scan_selftest._check(device, launched, True) == "right", case
+    fake_torch.cuda.is_available = lambda: False
+    assert scan_report._gpu() == "none that torch can use"
+    assert isinstance(scan_selftest._device(), scan_selftest._Simulator)
 
 
 def test_expected_is_the_fold():

@@ -80,13 +80,13 @@ def versions() -> dict:
     }
 
 
-def _gpu() -> str | None:
+def _gpu() -> str:
     try:
         import torch
-    except Exception:  # not installed, or broken: its version above says which
-        return None
+    except Exception as error:  # not installed, or broken in its own way
+        return f"not looked for, torch cannot be imported: {error}"
     if not torch.cuda.is_available():
-        return None
+        return "none that torch can use"
     runtime = f"CUDA {torch.version.cuda}" if torch.version.cuda else f"HIP {torch.version.hip}"
     major, minor = torch.cuda.get_device_capability()
     return f"{torch.cuda.get_device_name()}, capability {major}.{minor}, {runtime}"
