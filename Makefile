@@ -98,7 +98,7 @@ $(VENV)/.docs-ready: docs/requirements.txt $(VENV)/.ready
 docs: tools $(VENV)/.docs-ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going \
-	  -b html -d build/docs-state docs build/docs
+	  --fresh-env --write-all -b html -d build/docs-state docs build/docs
 	@echo "[docs] build/docs/index.html"
 
 check-docs: docs

@@ -27,6 +27,7 @@ html_static_path = ["static"]
 html_css_files = ["wide.css"]
 html_title = f"{project} {release}"
 html_show_sourcelink = False
+highlight_language = "none"
 default_role = "code"  # docstrings write `name` for code
 myst_heading_anchors = 3
 autodoc_typehints = "description"
@@ -76,6 +77,16 @@ def _end_fields(
             lines.insert(i, "")
 
 
+def _usage(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Show the command lines of a module's docstring, which are indented, as they are."""
+    if what == "module":
+        for i in range(len(lines) - 1, 1, -1):
+            if lines[i].startswith("    ") and not lines[i - 1]:
+                lines[i:i] = ["::", ""]
+
+
 def _signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, arguments: str, returns: str
 ) -> tuple[str, str | None] | None:
@@ -91,5 +102,6 @@ def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-process-docstring", _end_fields)
+    app.connect("autodoc-process-docstring", _usage)
     app.connect("builder-inited", _draw)
     app.connect("source-read", _expand)

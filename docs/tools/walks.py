@@ -149,10 +149,8 @@ class Walk:
         result = [list(group) for group in groups]
         half = 1
         while half < len(groups[0]):
-            row = Row(
-                "lanes: one shuffle; the lane" if half == 1 else "lanes: one shuffle; the lanes"
-            )
-            row.label += f" of the later half of each {2 * half} take in the earlier half's total"
+            row = Row("lanes: one shuffle; the later half of each ")
+            row.label += f"{2 * half} takes in the earlier half's total"
             for group in result:
                 for start in range(0, len(group), 2 * half):
                     earlier = group[start + half - 1]
