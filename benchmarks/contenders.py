@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -119,6 +120,8 @@ class Process:
         finally:
             watchdog.cancel()
         if not line:
+            self.process.kill()
+            self.process.wait()
             raise WorkerError(f"the process of {self.contender.name} ended or hung in {op}")
         answer = json.loads(line)
         if "error" in answer:
@@ -126,7 +129,8 @@ class Process:
         return answer
 
     def close(self) -> None:
-        self.process.stdin.close()
+        with contextlib.suppress(OSError):  # what a process that has ended did not read
+            self.process.stdin.close()
         try:
             self.process.wait(20)
         except subprocess.TimeoutExpired:

@@ -14,6 +14,7 @@ Without a GPU: --simulate runs tiny problems in the PTX simulator, --compile-onl
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import queue
 import sys
@@ -44,8 +45,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--packages", type=Path, required=True, help="wheels and sdists of clients")
     parser.add_argument("--out", type=Path, required=True, help="folder for results and logs")
     parser.add_argument("--only", default="", help="only cases whose name contains this")
-    parser.add_argument("--processes", type=int, default=12, help="pairs that prepare cases")
-    parser.add_argument("--rounds", type=int, default=9, help="repeats of each measurement")
+    parser.add_argument("--processes", type=int, default=10, help="pairs that prepare cases")
+    parser.add_argument("--rounds", type=int, default=7, help="repeats of each measurement")
     parser.add_argument("--ms", type=float, default=20, help="milliseconds of one measurement")
     parser.add_argument("--scan-configs", type=int, default=4, help="tried for a kernel with scans")
     parser.add_argument("--configs", type=int, default=2, help="tried for any other kernel")
@@ -78,6 +79,7 @@ class Pair:
     """A process for each side."""
 
     def __init__(self, run: Run, name: str):
+        self.run, self.name = run, name
         self.outputs = {s: str(run.scratch / f"{name}-{s}.pt") for s in (UPSTREAM, NATIVE)}
         self.processes = {}
         for side in (UPSTREAM, NATIVE):
@@ -105,6 +107,13 @@ class Pair:
                 for side in self.processes
             }
         return {side: answer.result() for side, answer in waiting.items()}
+
+    def alive(self) -> Pair:
+        """This pair, or a new one if a process of it has ended."""
+        if all(process.process.poll() is None for process in self.processes.values()):
+            return self
+        self.close()
+        return Pair(self.run, self.name)
 
     def close(self) -> None:
         for process in self.processes.values():
@@ -138,6 +147,7 @@ class Run:
                 side, "client", native=side == NATIVE, environment=env
             )
         self.results = {
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "commit": args.commit,
             "mode": mode,
             "packages": packages,
@@ -151,12 +161,13 @@ class Run:
         (self.args.out / "clients.json").write_text(json.dumps(self.results, indent=1) + "\n")
 
     def list_cases(self) -> None:
-        pair = Pair(self, "first")
-        self.results["versions"] = {s: pair.ask(s, "versions") for s in (NATIVE, UPSTREAM)}
-        for case in pair.ask(NATIVE, "list_cases")["cases"]:
+        """Start the processes that prepare cases, and ask the first pair what there is."""
+        self.pairs = [Pair(self, f"prepare{k}") for k in range(self.args.processes)]
+        first = self.pairs[0]
+        self.results["versions"] = {s: first.ask(s, "versions") for s in (NATIVE, UPSTREAM)}
+        for case in first.ask(NATIVE, "list_cases")["cases"]:
             if self.args.only in case["case"]:
                 self.entries[case["case"]] = case
-        pair.close()
         say(f"{len(self.entries)} cases; {self.results['versions'][NATIVE]}")
 
     def prepare(self) -> None:
@@ -165,38 +176,37 @@ class Run:
         for name in self.entries:
             waiting.put(name)
 
-        def work(number: int) -> None:
-            pair = Pair(self, f"prepare{number}")
-            while not waiting.empty():
+        def work(pair: Pair) -> None:
+            while True:
                 try:
                     name = waiting.get_nowait()
                 except queue.Empty:
                     break
-                entry = self.entries[name]
-                if time.monotonic() - START > self.args.seconds:
-                    entry["error"] = f"{self.args.seconds:.0f} seconds were over"
-                    continue
-                try:
-                    entry |= pair.prepare(name)
-                    if self.config["mode"] != "compile":
-                        entry |= pair.ask(UPSTREAM, "compare", case=name, outputs=pair.outputs)
-                    say(f"prepared {name}: {table.summary(entry)}")
-                except WorkerError as error:
-                    entry["error"] = str(error)
-                    say(f"FAILED {name}: {error}")
-                    if "ended or hung" in str(error):
-                        pair.close()
-                        pair = Pair(self, f"prepare{number}")
+                pair = self.prepare_case(pair, name)
             pair.close()
 
-        threads = [
-            threading.Thread(target=work, args=(k,))
-            for k in range(min(self.args.processes, len(self.entries)))
-        ]
+        threads = [threading.Thread(target=work, args=(pair,)) for pair in self.pairs]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def prepare_case(self, pair: Pair, name: str) -> Pair:
+        """Return the pair that the next case is for: a new one if this one has ended."""
+        entry = self.entries[name]
+        if time.monotonic() - START > self.args.seconds:
+            entry["error"] = f"{self.args.seconds:.0f} seconds were over"
+            return pair
+        try:
+            entry |= pair.prepare(name)
+            if self.config["mode"] != "compile":
+                entry |= pair.ask(UPSTREAM, "compare", case=name, outputs=pair.outputs)
+            say(f"prepared {name}: {table.summary(entry)}")
+        except WorkerError as error:
+            entry["error"] = str(error)
+            say(f"FAILED {name}: {error}")
+            return pair.alive()
+        return pair
 
     def measure(self) -> None:
         """Time the cases that gave right results, both sides in turn, nothing else running."""
@@ -220,9 +230,7 @@ class Run:
             except WorkerError as error:
                 entry["untimed"] = str(error)
                 say(f"FAILED to time {name}: {error}")
-                if "ended or hung" in str(error):
-                    pair.close()
-                    pair = Pair(self, "measure")
+                pair = pair.alive()
             self.save()
         pair.close()
 

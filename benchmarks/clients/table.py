@@ -132,8 +132,8 @@ def markdown(results: dict) -> str:
     versions = results.get("versions", {}).get(NATIVE, {})
     commit = f", commit {results['commit']}" if results["commit"] else ""
     lines = [
-        f"GPU: {versions.get('gpu')}; torch {versions.get('torch')}, Python "
-        f"{versions.get('python')}, Triton {versions.get('triton')} with build "
+        f"{results['date'][:10]}; GPU: {versions.get('gpu')}; torch {versions.get('torch')}, "
+        f"Python {versions.get('python')}, Triton {versions.get('triton')} with build "
         f"{versions.get('build', '')[:12]} of the lowering{commit}.",
         "",
         f"Clients: {', '.join(results['packages'])}.",

@@ -165,6 +165,7 @@ def test_the_tables(modules):
     entry["upstream"]["microseconds"] = {"k": 60.0, "other": 30.0}
     failed = {"case": "client: absent", "error": "ModuleNotFoundError: No module named 'absent'"}
     results = {
+        "date": "2026-11-30T20:00:00+00:00",
         "commit": "abc",
         "packages": ["client-1.0"],
         "versions": {"native": {"gpu": "G", "torch": "T", "python": "P", "triton": "3"}},
