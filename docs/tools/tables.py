@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "benchmarks" / "clients"))
 sys.path.insert(0, str(REPO / "benchmarks"))
 sys.path.insert(0, str(REPO / "python"))
 
 import report  # noqa: E402
+import table  # noqa: E402
 from stats import Timings  # noqa: E402
 
 NAMES = {
@@ -88,6 +90,15 @@ def provenance() -> str:
     )
 
 
+def clients() -> str:
+    """The tables of the newest run of the clients."""
+    found = (REPO / "benchmarks" / "results").glob("*/clients.json")
+    if newest := max(found, key=lambda path: path.parent.name[-10:], default=None):
+        text = table.markdown(json.loads(newest.read_text()))
+        return f"{text}\nFrom `{newest.relative_to(REPO)}`.\n"
+    return "No run on a GPU has been recorded yet; the tables will be generated from its results."
+
+
 def version() -> str:
     """The version of the wheel that this tree builds."""
     from build_helpers import content
@@ -122,6 +133,7 @@ GENERATORS = {
     "speeds": speeds,
     "targets": targets,
     "provenance": provenance,
+    "clients": clients,
     "page": page,
     "source": source,
     "changelog": changelog,

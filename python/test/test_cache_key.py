@@ -170,7 +170,8 @@ def test_disk_cache(run_python, make_overlay, extension, tmp_path):
             seen[build, setting] = report
     assert len({r["hash"] for r in seen.values()}) == 4
     assert seen["first", "1"]["key"] != seen["second", "1"]["key"]
-    assert seen["first", "1"]["triton_key"] != seen["second", "1"]["triton_key"]
+    # torch.compile keeps its programs under triton_key() alone.
+    assert len({r["triton_key"] for r in seen.values()}) == 4
     assert [r["key"] for r in seen.values()].count("off") == 2
 
 
