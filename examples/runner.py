@@ -38,6 +38,8 @@ Comparison = tuple[str, np.ndarray, np.ndarray]  # its name, the kernel's values
 class _Context:
     """What torch hands to an autograd.Function's methods, as far as the examples use it."""
 
+    needs_input_grad = (True,)
+
     def save_for_backward(self, *arrays: Array | None) -> None:
         self.saved_tensors = arrays
 

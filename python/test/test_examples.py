@@ -118,6 +118,21 @@ def test_dtypes(dtype):
     assert bool((got == expected).all())
 
 
+def test_selective_scan_in_half_precision():
+    """fp16 results and gradients are those of the rounded inputs, computed in fp32."""
+    place = runner.Place(simulator=True)
+    *arrays, dy, dlast = selective_scan.inputs(1, 2, 4, 70)
+    half = {0, 1, 3, 4, 7}  # u, delta, B, C, z
+    arrays = [x.astype(np.float16) if k in half else x for k, x in enumerate(arrays)]
+    dy = dy.astype(np.float16)
+    compared = list(selective_scan.compare(place, arrays, (dy, dlast), True, (64, 2), ""))
+    assert {name for name, got, _ in compared if got.dtype == np.float16} == {
+        *("y", "du", "ddelta", "dB", "dC", "dz")
+    }
+    for name, got, expected in compared:
+        assert runner.error(got, expected) < (1e-3 if got.dtype == np.float16 else 1e-5), name
+
+
 def test_bad_arguments():
     recurrence = linear_recurrence.linear_recurrence
     a, b = np.ones((2, 5), np.float32), np.ones((2, 4), np.float32)
