@@ -114,10 +114,6 @@ def reference(xp, rewards: Array, values: Array, dones: Array, gamma: float, lam
     return advantages
 
 
-def tile_of(place: Place) -> tuple[int, int]:
-    return (ROWS, BLOCK) if place.gpu else (2, 64)
-
-
 def inputs(batch: int, length: int) -> tuple[np.ndarray, ...]:
     """Return rewards, values and dones; episodes have about 100 steps."""
     rng = np.random.default_rng(length)
@@ -126,10 +122,10 @@ def inputs(batch: int, length: int) -> tuple[np.ndarray, ...]:
     return rewards, values, rng.random((batch, length)) < 0.01
 
 
-def check(place: Place, length: int) -> Iterator[Comparison]:
-    rewards, values, dones = inputs(4095 if place.gpu else 3, length)
+def check(place: Place, length: int, block: int) -> Iterator[Comparison]:
+    rewards, values, dones = inputs(1023 if place.gpu else 5, length)
     exact = [x.astype(np.float64) for x in (rewards, values)]
-    advantages, returns = estimate(place, rewards, values, dones)
+    advantages, returns = estimate(place, block, rewards, values, dones)
     right = reference(np, *exact, dones, 0.99, 0.95)
     yield "advantages", advantages, right
     yield "returns", returns, right + exact[1][:, :-1]
@@ -139,11 +135,11 @@ def check(place: Place, length: int) -> Iterator[Comparison]:
     dones[:, middle : middle + 1] = True
     right = reference(np, *exact, dones, 0.99, 0.95)[:, : middle + 1]
     values[:, middle + 1 :] = np.nan
-    yield "before NaN", estimate(place, rewards, values, dones)[0][:, : middle + 1], right
+    yield "before NaN", estimate(place, block, rewards, values, dones)[0][:, : middle + 1], right
 
 
-def estimate(place: Place, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    results = gae(*map(place.put, arrays), 0.99, 0.95, *tile_of(place))
+def estimate(place: Place, block: int, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    results = gae(*map(place.put, arrays), 0.99, 0.95, ROWS, block)
     return tuple(map(place.get, results))
 
 
@@ -156,13 +152,8 @@ def measure(place: Place) -> Iterator[tuple[str, object]]:
     )
 
 
-def lengths(place: Place) -> tuple[int, ...]:
-    _, block = tile_of(place)
-    return 0, 1, block, block + 1, 3 * block - 1, 4 * block + 17
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    return runner.main(__doc__.split("\n")[0], check, measure, lengths, argv=argv)
+    return runner.main(__doc__, check, measure, BLOCK, argv=argv)
 
 
 if __name__ == "__main__":

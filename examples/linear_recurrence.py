@@ -126,10 +126,6 @@ def reference(xp, a: Array, b: Array, h0: Array) -> Array:
     return stacked(xp, all_h, a * b)
 
 
-def block_of(place: Place) -> int:
-    return BLOCK if place.gpu else 64
-
-
 def inputs(rows: int, length: int) -> list[np.ndarray]:
     """Return a, b, h0 and dh."""
     rng = np.random.default_rng(length)
@@ -138,9 +134,9 @@ def inputs(rows: int, length: int) -> list[np.ndarray]:
     return [a, b, rng.standard_normal(rows, np.float32), dh]
 
 
-def check(place: Place, length: int) -> Iterator[Comparison]:
+def check(place: Place, length: int, block: int) -> Iterator[Comparison]:
     *arrays, dh = inputs(4096 if place.gpu else 2, length)
-    (h,), gradients = place.gradients(LinearRecurrence, arrays, [dh], block_of(place))
+    (h,), gradients = place.gradients(LinearRecurrence, arrays, [dh], block)
     (right_h,), right = place.reference_gradients(reference, arrays, [dh])
     yield "h", h, right_h
     yield from zip(("da", "db", "dh0"), gradients, right, strict=True)
@@ -167,13 +163,8 @@ def measure(place: Place) -> Iterator[tuple[str, object]]:
     yield "the same gradients by flips around the forward kernel", with_flips
 
 
-def lengths(place: Place) -> tuple[int, ...]:
-    block = block_of(place)
-    return 0, 1, block, block + 1, 3 * block - 1, 4 * block + 17
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    return runner.main(__doc__.split("\n")[0], check, measure, lengths, argv=argv)
+    return runner.main(__doc__, check, measure, BLOCK, argv=argv)
 
 
 if __name__ == "__main__":

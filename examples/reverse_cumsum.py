@@ -66,12 +66,8 @@ def reference(xp, x: Array) -> Array:
     return xp.flip(xp.cumsum(xp.flip(x, (-1,)), -1), (-1,))
 
 
-def block_of(place: Place) -> int:
-    return BLOCK if place.gpu else 64
-
-
-def check(place: Place, length: int) -> Iterator[Comparison]:
-    rows, block = (4096 if place.gpu else 2), block_of(place)
+def check(place: Place, length: int, block: int) -> Iterator[Comparison]:
+    rows = 4096 if place.gpu else 2
     rng = np.random.default_rng(length)
     x, dy = (rng.standard_normal((rows, length), np.float32) for _ in range(2))
     (y,), (dx,) = place.gradients(Cumsum, [x], [dy], True, block)
@@ -98,13 +94,8 @@ def measure(place: Place) -> Iterator[tuple[str, object]]:
     yield "x.flip(-1).cumsum(-1).flip(-1)", lambda: x.flip(-1).cumsum(-1).flip(-1)
 
 
-def lengths(place: Place) -> tuple[int, ...]:
-    block = block_of(place)
-    return 0, 1, block, block + 1, 3 * block - 1, 4 * block + 17
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    return runner.main(__doc__.split("\n")[0], check, measure, lengths, argv=argv)
+    return runner.main(__doc__, check, measure, BLOCK, argv=argv)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ except ImportError:
 # Triton 3.9 warns where this is not set; 1 has been the default of all releases so far.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
+SIMULATED_BLOCK = 64  # steps of a tile
 Array = Any  # a torch.Tensor or a numpy.ndarray
 Comparison = tuple[str, np.ndarray, np.ndarray]  # its name, the kernel's values, the right ones
 
@@ -251,7 +252,7 @@ def error(got: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _arguments(about: str, argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=about)
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
     parser.add_argument("--simulator", action="store_true", help="do not use the GPU")
     parser.add_argument("--lengths", type=int, nargs="+", help="of the sequences")
     return parser.parse_args(argv)
@@ -259,26 +260,30 @@ def _arguments(about: str, argv: Sequence[str] | None) -> argparse.Namespace:
 
 def main(
     about: str,
-    check: Callable[[Place, int], Iterable[Comparison]],
+    check: Callable[[Place, int, int], Iterable[Comparison]],
     measure: Callable[[Place], Iterable[tuple[str, Callable[[], object]]]],
-    lengths: Callable[[Place], Sequence[int]],
+    block: int,
     tolerance: float = 1e-5,
     argv: Sequence[str] | None = None,
 ) -> int:
     """Run an example and print what it did; returns the exit status, 1 if a value is wrong.
 
-    about: one line.
-    check(place, length): the comparisons for sequences of that length.
-    lengths(place): what to check if the command line names none.
+    about: the example's docstring, of which the first line is printed.
+    check(place, length, block): the comparisons for sequences of that length in tiles of `block`.
     measure(place): names and functions to time on a GPU.
+    block: the tile on a GPU; in the simulator it has SIMULATED_BLOCK steps.
     tolerance: the largest error() that passes.
     """
     arguments = _arguments(about, argv)
     place = Place(arguments.simulator)
-    print(about, f"running {'on' if place.gpu else 'in'} {place.name}", sep="\n")
+    if not place.gpu:
+        block = SIMULATED_BLOCK
+    print(about.split("\n")[0], f"running {'on' if place.gpu else 'in'} {place.name}", sep="\n")
+    longest = 4113 if place.gpu else 4 * block + 17
     worst, where = 0.0, "nowhere"
-    for length in arguments.lengths or lengths(place):
-        errors = {name: error(got, expected) for name, got, expected in check(place, length)}
+    for length in arguments.lengths or (0, 1, block, block + 1, 3 * block - 1, longest):
+        comparisons = check(place, length, block)
+        errors = {name: error(got, expected) for name, got, expected in comparisons}
         print(f"length {length:5}, errors:", ", ".join(f"{n} {e:.1e}" for n, e in errors.items()))
         for name, value in errors.items():
             if value > worst:

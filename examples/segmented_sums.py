@@ -97,10 +97,6 @@ def reference(reverse: bool, xp, x: Array, starts: Array) -> Array:
     return stacked(xp, sums[::-1] if reverse else sums, x)
 
 
-def block_of(place: Place) -> int:
-    return BLOCK if place.gpu else 64
-
-
 def inputs(rows: int, length: int) -> tuple[np.ndarray, ...]:
     """Return x, starts and dy; segments have about 30 elements."""
     rng = np.random.default_rng(length)
@@ -108,8 +104,7 @@ def inputs(rows: int, length: int) -> tuple[np.ndarray, ...]:
     return x, rng.random((rows, length)) < 1 / 30, dy
 
 
-def check(place: Place, length: int) -> Iterator[Comparison]:
-    block = block_of(place)
+def check(place: Place, length: int, block: int) -> Iterator[Comparison]:
     x, starts, dy = inputs(4096 if place.gpu else 2, length)
     for reverse in (True, False):
         right = functools.partial(reference, reverse)
@@ -135,13 +130,8 @@ def measure(place: Place) -> Iterator[tuple[str, object]]:
     yield "from the right by flips around the kernel from the left", with_flips
 
 
-def lengths(place: Place) -> tuple[int, ...]:
-    block = block_of(place)
-    return 0, 1, block, block + 1, 3 * block - 1, 4 * block + 17
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    return runner.main(__doc__.split("\n")[0], check, measure, lengths, argv=argv)
+    return runner.main(__doc__, check, measure, BLOCK, argv=argv)
 
 
 if __name__ == "__main__":

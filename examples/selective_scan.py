@@ -407,17 +407,13 @@ def inputs(batch: int, channels: int, states: int, length: int) -> list[np.ndarr
     return [u, delta, A, B, C, normal(channels), normal(*state), z, dy, normal(*state)]
 
 
-def block_of(place: Place) -> int:
-    return BLOCK if place.gpu else 64
-
-
 NAMES = ("du", "ddelta", "dA", "dB", "dC", "dD", "dh0", "dz")
 
 
-def check(place: Place, length: int) -> Iterator[Comparison]:
+def check(place: Place, length: int, block: int) -> Iterator[Comparison]:
     batch, channels, states = (4, 1024, 16) if place.gpu else (2, 3, 4)
     *arrays, dy, dlast = inputs(batch, channels, states, length)
-    options = block_of(place), GROUP if place.gpu else 2
+    options = block, GROUP if place.gpu else 2
     yield from compare(place, arrays, (dy, dlast), True, options, "")
     if place.gpu:
         first, again = (
@@ -455,13 +451,8 @@ def measure(place: Place) -> Iterator[tuple[str, object]]:
         )
 
 
-def lengths(place: Place) -> tuple[int, ...]:
-    block = block_of(place)
-    return 0, 1, block, block + 1, 3 * block - 1, (4113 if place.gpu else 4 * block + 1)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    return runner.main(__doc__.split("\n")[0], check, measure, lengths, argv=argv)
+    return runner.main(__doc__, check, measure, BLOCK, argv=argv)
 
 
 if __name__ == "__main__":
