@@ -161,11 +161,10 @@ def test_every_knob_is_on_the_page():
 
 @pytest.mark.parametrize("page", [*PAGES, REPO / "README.md"], ids=lambda p: p.name)
 def test_files_that_are_named_exist(page):
-    for name in re.findall(
-        r"`((?:lib|python|patches|third_party|benchmarks|docs|test|examples)/[\w./-]+)`",
-        page.read_text(),
-    ):
-        assert (REPO / name).exists(), name
+    folders = "lib|python|patches|third_party|benchmarks|docs|test|examples"
+    for code in re.findall(r"`([^`\n]+)`", page.read_text()):
+        for name in re.findall(rf"(?:^| )((?:{folders})/[\w./-]+)(?= |$)", code):
+            assert (REPO / name).exists(), (name, code)
 
 
 def test_links_of_the_readme_lead_somewhere():
