@@ -42,6 +42,7 @@ from triton.language.extra import libdevice
 
 BLOCK = 128  # steps of a tile
 GROUP = 32  # channels of a program in the backward pass
+WARPS = 4
 DTYPES = ("float16", "bfloat16", "float32")
 LOG2E = tl.constexpr(1.4426950408889634)
 
@@ -319,6 +320,7 @@ class SelectiveScan(Function):
             SOFTPLUS=softplus,
             N=N,
             BLOCK=block,
+            num_warps=WARPS,
         )
         ctx.save_for_backward(u, delta, A, B, C, D, h0, z, entering)
         ctx.softplus, ctx.block, ctx.group = softplus, block, group
@@ -331,7 +333,7 @@ class SelectiveScan(Function):
         length = u.shape[-1]
         dy = require("dy", dy, u.shape, DTYPES)
         dlast = require("dlast", dlast, (batch, channels, N))
-        sizes = {"SOFTPLUS": ctx.softplus, "N": N, "BLOCK": ctx.block}
+        sizes = {"SOFTPLUS": ctx.softplus, "N": N, "BLOCK": ctx.block, "num_warps": WARPS}
         leaving = empty(entering, entering.shape)
         dh0 = None if h0 is None else empty(h0, h0.shape)
         launch(edges_kernel, (channels, batch))(
