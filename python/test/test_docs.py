@@ -9,8 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import triton
+import triton.language as tl
+from triton.tools.ptx_sim import run_kernel
 
 REPO = Path(__file__).resolve().parents[2]
 TOOLS = REPO / "docs" / "tools"
@@ -57,6 +60,129 @@ def test_the_check_of_the_tutorial_notices(right, wrong):
     assert right in program
     with pytest.raises(blocks.PageError, match="AssertionError: "):
         blocks.run(program.replace(right, wrong, 1))
+
+
+@triton.jit
+def product(a, b):
+    return a * b
+
+
+@triton.jit
+def maximum(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def minimum(a, b):
+    return tl.minimum(a, b)
+
+
+@triton.jit
+def log_add(m1, s1, m2, s2):
+    m = tl.maximum(m1, m2)
+    return m, s1 * tl.exp(m1 - m) + s2 * tl.exp(m2 - m)
+
+
+@triton.jit
+def restart(f1, v1, f2, v2):
+    return tl.maximum(f1, f2), tl.where(f2 != 0, v2, v1 + v2)
+
+
+@triton.jit
+def first_maximum(v1, i1, v2, i2):
+    return tl.where(v2 > v1, v2, v1), tl.where(v2 > v1, i2, i1)
+
+
+@triton.jit
+def padded_one(x, out, n, combine: tl.constexpr, OTHER: tl.constexpr):
+    i = tl.arange(0, 64)
+    v = tl.load(x + i, mask=i < n, other=OTHER)
+    tl.store(out + i, tl.associative_scan(v, 0, combine, reverse=True), mask=i < n)
+
+
+@triton.jit
+def padded_two(x, y, out, n, combine: tl.constexpr, OTHER: tl.constexpr, OTHER_Y: tl.constexpr):
+    i = tl.arange(0, 64)
+    v, w = tl.load(x + i, mask=i < n, other=OTHER), tl.load(y + i, mask=i < n, other=OTHER_Y)
+    _, w = tl.associative_scan((v, w), 0, combine, reverse=True)
+    tl.store(out + i, w, mask=i < n)
+
+
+REAL = 37  # of 64 positions
+
+
+@pytest.mark.parametrize(
+    ("combine", "other", "wanted"),
+    [
+        (product, 1.0, lambda x: np.cumprod(x[::-1])[::-1]),
+        (maximum, float("-inf"), lambda x: np.maximum.accumulate(x[::-1])[::-1]),
+        (minimum, float("inf"), lambda x: np.minimum.accumulate(x[::-1])[::-1]),
+    ],
+    ids=["product", "maximum", "minimum"],
+)
+def test_padding_of_the_table_is_an_identity(combine, other, wanted):
+    x = np.random.default_rng(3).uniform(-2, -0.5, REAL).astype(np.float32)
+    out = np.full(REAL, np.nan, np.float32)
+    constexprs = {"combine": combine, "OTHER": other}
+    run_kernel(padded_one, 1, [x, out, REAL], constexprs, num_warps=1)
+    np.testing.assert_allclose(out, wanted(x.astype(np.float64)), rtol=1e-5)
+
+
+def _restarted(flags: np.ndarray, values: np.ndarray) -> np.ndarray:
+    out = values.copy()
+    for i in range(len(out) - 2, -1, -1):
+        if not flags[i]:
+            out[i] += out[i + 1]
+    return out
+
+
+def _latest_argmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
+    return np.array([len(x) - 1 - np.argmax(x[i:][::-1]) for i in range(len(x))])
+
+
+@pytest.mark.parametrize(
+    ("combine", "others", "operands", "wanted"),
+    [
+        (
+            log_add,
+            (-1e30, 0.0),
+            lambda rng: (rng.standard_normal(REAL), np.ones(REAL)),
+            lambda x, _: np.exp(
+                np.logaddexp.accumulate(x[::-1])[::-1] - np.maximum.accumulate(x[::-1])[::-1]
+            ),
+        ),
+        (
+            restart,
+            (0.0, 0.0),
+            lambda rng: (rng.integers(0, 2, REAL), rng.integers(-9, 9, REAL)),
+            _restarted,
+        ),
+        (
+            first_maximum,
+            (-1.0, 1000.0),
+            lambda rng: (rng.integers(0, 4, REAL), np.arange(REAL)),
+            _latest_argmax,
+        ),
+    ],
+    ids=["log-sum-exp", "segmented sum", "first maximum"],
+)
+def test_padding_of_the_table_is_an_identity_of_pairs(combine, others, operands, wanted):
+    x, y = (v.astype(np.float32) for v in operands(np.random.default_rng(4)))
+    out = np.full(REAL, np.nan, np.float32)
+    constexprs = {"combine": combine, "OTHER": others[0], "OTHER_Y": others[1]}
+    run_kernel(padded_two, 1, [x, y, out, REAL], constexprs, num_warps=1)
+    np.testing.assert_allclose(out, wanted(x.astype(np.float64), y), rtol=1e-5)
+
+
+def test_clipped_sums_are_functions_of_three_numbers():
+    """As the page says: two such steps one after the other are one such step."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        h, (s1, s2) = rng.integers(-20, 20), rng.integers(-5, 5, 2)
+        (l1, h1), (l2, h2) = np.sort(rng.integers(-9, 9, (2, 2)))
+        twice = np.clip(np.clip(h + s1, l1, h1) + s2, l2, h2)
+        low, high = np.clip(l1 + s2, l2, h2), np.clip(h1 + s2, l2, h2)
+        assert twice == np.clip(h + s1 + s2, low, high)
 
 
 def test_blocks_compare_and_refuse():
