@@ -26,6 +26,24 @@ static void registerChooseScanLayout() {
   registerPass(triton::scan::createChooseScanLayoutPass);
 }
 
+static void addOutlineScans(PassManager *pm, const std::vector<std::string> &) {
+  triton::scan::keepFirstError(*pm);
+  pm->addPass(triton::scan::createOutlineScansPass());
+}
+
+static void registerOutlineScans() {
+  registerPass(triton::scan::createOutlineScansPass);
+}
+
+static void addInlineScans(PassManager *pm, const std::vector<std::string> &) {
+  triton::scan::keepFirstError(*pm);
+  pm->addPass(triton::scan::createInlineScansPass());
+}
+
+static void registerInlineScans() {
+  registerPass(triton::scan::createInlineScansPass);
+}
+
 static void addLowerFlip(PassManager *pm, const std::vector<std::string> &) {
   triton::scan::keepFirstError(*pm);
   pm->addPass(triton::scan::createLowerFlipPass());
@@ -55,8 +73,10 @@ TRITON_PLUGIN_API triton::plugin::PluginInfo *tritonGetPluginInfo() {
   static triton::plugin::PassInfo passes[] = {
       {"choose_scan_layout", "1", addChooseScanLayout,
        registerChooseScanLayout},
+      {"inline_scans", "1", addInlineScans, registerInlineScans},
       {"lower_flip", "1", addLowerFlip, registerLowerFlip},
       {"lower_scan", "1", addLowerScan, registerLowerScan},
+      {"outline_scans", "1", addOutlineScans, registerOutlineScans},
       {"scan_abi_selftest", "1", addAbiSelfTest, registerAbiSelfTest},
   };
   static triton::plugin::PluginInfo info = {

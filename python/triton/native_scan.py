@@ -28,6 +28,8 @@ CHECKSUM_PATH = EXTENSION_PATH.with_suffix(".sha256")
 PLUGIN_API_VERSION = 2
 # The passes of the lowering, in their order.
 LOWERING = ("choose_scan_layout", "lower_flip", "lower_scan")
+# Those that run around upstream's warp specialisation.
+AROUND_WARP_SPECIALIZATION = ("outline_scans", "inline_scans")
 
 _NATIVE, _OFF, _UNAVAILABLE = "native-", "off", "unavailable"
 _load_lock = threading.Lock()
@@ -112,7 +114,8 @@ def _open_checked(path: Path) -> ctypes.CDLL:
     if built_for != __version__:
         raise ExtensionError(f"{path} was built for Triton {built_for}, this is {__version__}")
     names = [(info.passes[i].name or b"").decode() for i in range(info.num_passes)]
-    if missing := [name for name in LOWERING if name not in names]:
+    wanted = (*LOWERING, *AROUND_WARP_SPECIALIZATION)
+    if missing := [name for name in wanted if name not in names]:
         raise ExtensionError(f"{path} lacks the pass {missing[0]} (it has: {', '.join(names)})")
     return library
 
@@ -253,6 +256,26 @@ def run_reporting(pm, module, label: str) -> None:
         if (text := _take_error(library)) is None:
             raise
         raise ScanLoweringError(text) from error
+
+
+def run_pass(pm, module, name: str, option: str | None):
+    """Run `pm`, then a pass of the extension, and return a fresh pass manager.
+
+    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.
+    A run of its own, so that a refusal is told apart from the failures of other passes.
+    """
+    if not resolve(option).startswith(_NATIVE):
+        return pm
+    from triton._C.libtriton import ir
+
+    pm.run(module, f"before {name}")
+    own = ir.pass_manager(module.context)
+    own.enable_debug()
+    add_pass(own, name)
+    run_reporting(own, module, name)
+    fresh = ir.pass_manager(module.context)
+    fresh.enable_debug()
+    return fresh
 
 
 def lower(pm, module, option: str | None):

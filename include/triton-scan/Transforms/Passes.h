@@ -13,6 +13,16 @@ namespace mlir::triton::scan {
 /// the border included; see ScanCost.h for the costs.
 std::unique_ptr<Pass> createChooseScanLayoutPass();
 
+/// Creates the pass that replaces the scans, and the flips, of functions with
+/// loops to be warp-specialised by opaque elementwise ops, so that upstream's
+/// passes can place them. Loops whose scans these passes would split along
+/// their axis are marked as not to be specialised.
+std::unique_ptr<Pass> createOutlineScansPass();
+
+/// Creates the pass that puts these scans back. Fails with an error at a scan
+/// that was split along its axis nevertheless.
+std::unique_ptr<Pass> createInlineScansPass();
+
 } // namespace mlir::triton::scan
 
 #endif // TRITON_SCAN_TRANSFORMS_PASSES_H

@@ -113,6 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, text in (
         ("choose-scan-layout", "give scans the cheapest layout"),
+        ("outline-scans", "make scans opaque before warps are specialised"),
+        ("inline-scans", "put the outlined scans back"),
         ("lower-flip", "run the native lowering of tl.flip"),
         ("lower-scan", "run the native lowering of tt.scan"),
         ("scan-abi-selftest", "run the extension's ABI self-test"),

@@ -1,0 +1,1 @@
+"""The checks that run on a CUDA GPU; see README.md beside this file."""

@@ -1,0 +1,152 @@
+"""The checks of each point, collected from the tests of the simulator and from this folder.
+
+A check is a test function with one set of parameters. Functions that take fixtures inspect code or
+need the simulator, and are left out.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import inspect
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+
+# Patterns of "module.function" or "module.Class.method".
+POINTS = {
+    "1 across CTAs": (
+        "test_clusters.*",
+        "test_cases.test_6_*",
+        "test_gluon.test_across_ctas",
+        "test_warp_specialize.test_partitions_scan_across_ctas",
+    ),
+    "2 after a dot": (
+        "test_after_dot.*",
+        "test_cases.test_5_*",
+        "test_scan_programs.test_matrix_product*",
+    ),
+    "3 control flow": (
+        "test_warp_specialize.*",
+        "test_auto_specialize.*",
+        "test_noinline.*",
+        "test_scan_programs.*",
+    ),
+    "5 Gluon": ("test_gluon.*",),
+    "7 tl.flip": ("test_flip.*", "test_auto_specialize.*flip*"),
+    "cases.md": ("test_cases.*",),
+    "fuzzed": ("gpu.fuzzed.*",),
+}
+
+
+class Check(NamedTuple):
+    """One call: parameter set number `index` of a test function."""
+
+    point: str
+    module: str
+    name: str
+    index: int
+
+
+def _stand_in() -> ModuleType:
+    """Return what test modules need of pytest in order to be imported, where there is none."""
+    pytest = ModuleType("pytest")
+
+    def mark(name: str) -> Callable:
+        def with_arguments(*args, **kwargs):
+            def decorate(target):
+                marks = [*getattr(target, "pytestmark", [])]
+                target.pytestmark = [*marks, SimpleNamespace(name=name, args=args, kwargs=kwargs)]
+                return target
+
+            return decorate
+
+        return with_arguments
+
+    class Marks:
+        __getattr__ = staticmethod(mark)
+
+    pytest.mark = Marks()
+    pytest.fixture = lambda *args, **_: args[0] if args else (lambda function: function)
+    pytest.param = lambda *values, **_: SimpleNamespace(values=values, marks=())
+    return pytest
+
+
+def prepare() -> None:
+    """Make the test modules importable."""
+    for folder in (HERE.parent, HERE.parent.parent.parent / "examples"):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+    try:
+        import pytest  # noqa: F401
+    except ImportError:
+        sys.modules["pytest"] = _stand_in()
+
+
+def _parameters(function: Callable, owner: type | None) -> list[dict] | None:
+    """Return the parameter sets of a test, or None where it takes fixtures."""
+    marks = [*getattr(owner, "pytestmark", []), *getattr(function, "pytestmark", [])]
+    axes = []
+    for mark in marks:
+        if mark.name != "parametrize":
+            continue
+        names = mark.args[0]
+        if isinstance(names, str):
+            names = [name.strip() for name in names.split(",")]
+        axis = [dict(zip(names, _values(v, len(names)), strict=True)) for v in mark.args[1]]
+        axes.append(axis)
+    sets = [
+        {name: value for part in parts for name, value in part.items()}
+        for parts in itertools.product(*axes)
+    ]
+    wanted = set(inspect.signature(function).parameters) - ({"self"} if owner else set())
+    return sets if wanted == set(sets[0]) else None
+
+
+def _values(entry: object, count: int) -> tuple:
+    """Return the values of one entry of parametrize()."""
+    if hasattr(entry, "values") and hasattr(entry, "marks"):  # of pytest.param()
+        return entry.values
+    return (entry,) if count == 1 else entry
+
+
+def _functions(module: ModuleType) -> dict[str, tuple[Callable, type | None]]:
+    found: dict[str, tuple[Callable, type | None]] = {}
+    for name, value in vars(module).items():
+        if name.startswith("test_") and inspect.isfunction(value):
+            found[name] = (value, None)
+        elif name.startswith("Test") and inspect.isclass(value):
+            for method, function in vars(value).items():
+                if method.startswith("test_"):
+                    found[f"{name}.{method}"] = (function, value)
+    return found
+
+
+def collect() -> list[Check]:
+    """Return all checks; one that serves several points is listed with each."""
+    checks = []
+    for point, patterns in POINTS.items():
+        for pattern in patterns:
+            module = pattern.rpartition(".test_")[0] or pattern.rpartition(".")[0]
+            for name, (function, owner) in _functions(importlib.import_module(module)).items():
+                if not fnmatch.fnmatch(f"{module}.{name}", pattern):
+                    continue
+                sets = _parameters(function, owner) or []
+                checks += [Check(point, module, name, index) for index in range(len(sets))]
+    return list(dict.fromkeys(checks))
+
+
+def resolve(check: Check) -> tuple[Callable[[], None], str]:
+    """Return what runs a check, and its text."""
+    module = importlib.import_module(check.module)
+    function, owner = _functions(module)[check.name]
+    values = _parameters(function, owner)[check.index]
+    if owner:
+        function = getattr(owner(), function.__name__)
+    shown = ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in values.items())
+    return lambda: function(**values), f"{check.module}.{check.name}({shown})"

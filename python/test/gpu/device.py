@@ -1,0 +1,157 @@
+"""Runs kernels on the CUDA GPU through the interface of the simulator.
+
+`install()` puts launch() and run_compiled() of this module in the place of those of
+triton.tools.ptx_sim; a test module imported after that runs its kernels on the GPU.
+
+A buffer lies between two guards of GUARD bytes, so that a store outside of it is noticed; buffers of
+read-only arrays must come back as they were.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+GUARD, PATTERN = 256, 0xA7
+
+
+class NoGpu(Exception):
+    """There is nothing to run on; the text says what is missing."""
+
+
+class GuardError(AssertionError):
+    """A kernel wrote where it must not."""
+
+
+def require() -> str:
+    """Return the GPU's name.  Raises NoGpu."""
+    try:
+        import torch
+    except ImportError as error:
+        raise NoGpu(f"PyTorch is needed to run on a GPU, and cannot be imported: {error}") from None
+    if not torch.cuda.is_available():
+        raise NoGpu("there is no CUDA GPU that PyTorch can use")
+    return torch.cuda.get_device_name()
+
+
+def capability() -> int:
+    """Return the GPU's compute capability, such as 90."""
+    import torch
+
+    major, minor = torch.cuda.get_device_capability()
+    return major * 10 + minor
+
+
+class _Buffer:
+    """A device copy of an array."""
+
+    def __init__(self, array: np.ndarray):
+        import torch
+
+        self.array = array
+        content = np.full(array.nbytes + 2 * GUARD, PATTERN, np.uint8)
+        content[GUARD : GUARD + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view("u1")
+        self.before = content
+        self.memory = torch.from_numpy(content).cuda()
+
+    def data_ptr(self) -> int:
+        return self.memory.data_ptr() + GUARD
+
+    def fetch(self, what: str) -> None:
+        """Copy to the array.  Raises GuardError."""
+        after = self.memory.cpu().numpy()
+        inside = slice(GUARD, GUARD + self.array.nbytes)
+        changed = after != self.before
+        if self.array.flags.writeable:
+            self.array.reshape(-1).view("u1")[...] = after[inside]
+            changed[inside] = False
+        if changed.any():
+            at = int(np.flatnonzero(changed)[0]) - GUARD
+            raise GuardError(f"{what}: byte {at} of {self.array.nbytes} was written to")
+
+
+def _run(image: bytes, name: str, grid, args, num_warps: int, num_ctas: int, shared: int) -> None:
+    """Launch one kernel, whose last two parameters are the scratch pointers that Triton adds.
+
+    image: a cubin, or PTX that the driver compiles
+    args: contiguous arrays, which are changed in place, and scalars, without the scratch pointers
+    """
+    import torch
+    from triton.backends.nvidia import driver as nvidia
+    from triton.runtime import driver
+    from triton.tools.ptx_sim.dtypes import triton_type
+
+    torch.cuda.init()
+    buffers: dict[tuple[int, int], _Buffer] = {}  # an array that is passed twice is one buffer
+    types, values = [], []
+    for value in args:
+        if isinstance(value, np.ndarray):
+            key = (value.__array_interface__["data"][0], value.nbytes)
+            types.append("*i8")
+            if key not in buffers:
+                buffers[key] = _Buffer(value)
+            values.append(buffers[key])
+        else:
+            types.append(triton_type(value))
+            values.append(value.item() if isinstance(value, np.generic) else value)
+    utils = driver.active.utils
+    device = driver.active.get_current_device()
+    module, function, _, _, threads = utils.load_binary(name, image, shared, device)
+    try:
+        if num_warps * 32 > threads:
+            raise RuntimeError(f"{num_warps} warps do not fit: {threads} threads do")
+        dims = (grid,) if isinstance(grid, int) else tuple(grid)
+        utils.launch(
+            *(dims + (1, 1))[:3],
+            driver.active.get_current_stream(device),
+            function,
+            False,  # cooperative
+            False,  # programmatic dependent launch
+            (num_warps, num_ctas, shared),
+            None,
+            None,
+            None,
+            None,  # global scratch
+            None,  # profile scratch
+            nvidia.annotate_arguments(types),
+            nvidia.make_kernel_signature(types),
+            tuple(values),
+        )
+        torch.cuda.synchronize()
+    finally:
+        utils.unload_module(module)
+    for number, buffer in enumerate(buffers.values()):
+        buffer.fetch(f"{name}, array {number}")
+
+
+def run_compiled(kernel, grid, args, **_) -> None:
+    """Launch a compiled kernel; `args` are its remaining parameters in order.
+
+    Code for another capability goes to the driver as PTX: it is what an older GPU executes,
+    compiled for this one.
+    """
+    meta = kernel.metadata
+    assert not meta.global_scratch_size and not meta.profile_scratch_size
+    own = meta.target.arch == capability()
+    image = kernel.asm["cubin"] if own else kernel.asm["ptx"].encode() + b"\0"
+    _run(image, meta.name, grid, args, meta.num_warps, meta.num_ctas, meta.shared)
+
+
+def launch(ptx: str, grid, args, *, num_warps: int, shared_bytes=0, cluster=1, **_) -> None:
+    """Launch the kernel of a PTX module; the last two of `args` are scratch pointers."""
+    *args, first, second = args
+    assert first.size == second.size == 0
+    name = re.search(r"\.entry\s+([\w$]+)", ptx).group(1)
+    _run(ptx.encode() + b"\0", name, grid, args, num_warps, cluster, shared_bytes)
+
+
+def install() -> None:
+    """Let modules that import the simulator's functions from now on run on the GPU."""
+    from triton.tools import ptx_sim
+
+    def run_kernel(fn, grid, args, constexprs=None, **options) -> None:
+        kernel, kept = ptx_sim.compile_kernel(fn, args, constexprs, **options)
+        run_compiled(kernel, grid, kept)
+
+    ptx_sim.launch, ptx_sim.run_compiled, ptx_sim.run_kernel = launch, run_compiled, run_kernel
