@@ -1,6 +1,7 @@
 # make demo    set up .venv, build and install the wheel, compile the example kernels, print a table
 # make test    set up .venv, build the overlay, run lit (test/) and pytest (python/test)
 # make test-long  run the cases that `make test` leaves out (the whole product of test_numerics.py)
+# make test-gpu  run the checks of python/test/gpu on a CUDA GPU
 # make wheel   write dist/triton-3.9.0+revscan.1-*.whl
 # make release build the wheels of all Pythons that upstream has wheels for, check each in a fresh
 #              venv, and write dist/ with SHA256SUMS; TAGS="cp311 cp312" chooses, TWICE=1 compares
@@ -14,6 +15,7 @@
 # PYTHON=python3.12 chooses the Python that .venv is made from.
 
 PYTHON ?= python3
+GPU_PYTHON ?= $(PYTHON)
 PYTEST_ARGS ?=
 # A file stays in one process, so that what its tests share is made once.
 PARALLEL ?= -n 2 --dist loadfile
@@ -29,7 +31,7 @@ HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lit pytest fuzz mutants overlay wheel release docs check-docs refresh-patches format check-format clean tools
+.PHONY: help demo test test-long test-gpu lit pytest fuzz mutants overlay wheel release docs check-docs refresh-patches format check-format clean tools
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -67,6 +69,12 @@ pytest: tools $(VENV)/.docs-ready
 test-long: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@$(BIN)/python -m pytest -m long $(PARALLEL) $(PYTEST_ARGS) python/test
+
+# GPU_PYTHON has PyTorch; it takes the overlay's triton, whose Python it must match.
+test-gpu: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/install.py overlay
+	@PYTHONPATH=$$($(BIN)/python -c 'import triton; print(triton.__path__[0] + "/..")') \
+	  $(GPU_PYTHON) python/test/gpu/run.py
 
 fuzz: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay

@@ -183,6 +183,7 @@ struct InlineScansPass : PassWrapper<InlineScansPass, OperationPass<ModuleOp>> {
     for (ElementwiseInlineAsmOp opaque : opaques) {
       auto function = module.lookupSymbol<FuncOp>(opaque.getAsmString());
       ScanOp scan = *function.getOps<ScanOp>().begin();
+      isolate(scan); // canonicalisation moves constants to the function
       if (failed(inlineBack(opaque, scan)))
         return signalPassFailure();
     }

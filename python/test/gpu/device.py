@@ -3,8 +3,8 @@
 `install()` puts launch() and run_compiled() of this module in the place of those of
 triton.tools.ptx_sim; a test module imported after that runs its kernels on the GPU.
 
-A buffer lies between two guards of GUARD bytes, so that a store outside of it is noticed; buffers of
-read-only arrays must come back as they were.
+A buffer lies between two guards of GUARD bytes, so that a store outside of it is noticed; buffers
+of read-only arrays must come back as they were.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ def require() -> str:
         raise NoGpu(f"PyTorch is needed to run on a GPU, and cannot be imported: {error}") from None
     if not torch.cuda.is_available():
         raise NoGpu("there is no CUDA GPU that PyTorch can use")
-    return torch.cuda.get_device_name()
+    name = torch.cuda.get_device_name()
+    if capability() != 90:
+        raise NoGpu(f"the checks are for compute capability 9.0, and this is {name}")
+    return name
 
 
 def capability() -> int:
@@ -71,11 +74,14 @@ class _Buffer:
             raise GuardError(f"{what}: byte {at} of {self.array.nbytes} was written to")
 
 
-def _run(image: bytes, name: str, grid, args, num_warps: int, num_ctas: int, shared: int) -> None:
+def _run(
+    image: bytes, name: str, grid, args, num_warps: int, num_ctas: int, shared: int, scratch=(0, 0)
+) -> None:
     """Launch one kernel, whose last two parameters are the scratch pointers that Triton adds.
 
     image: a cubin, or PTX that the driver compiles
     args: contiguous arrays, which are changed in place, and scalars, without the scratch pointers
+    scratch: the bytes that each CTA needs behind these pointers
     """
     import torch
     from triton.backends.nvidia import driver as nvidia
@@ -101,9 +107,11 @@ def _run(image: bytes, name: str, grid, args, num_warps: int, num_ctas: int, sha
     try:
         if num_warps * 32 > threads:
             raise RuntimeError(f"{num_warps} warps do not fit: {threads} threads do")
-        dims = (grid,) if isinstance(grid, int) else tuple(grid)
+        dims = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
+        ctas = int(np.prod(dims)) * num_ctas
+        memory = [torch.zeros(n * ctas, dtype=torch.uint8, device="cuda") for n in scratch]
         utils.launch(
-            *(dims + (1, 1))[:3],
+            *dims,
             driver.active.get_current_stream(device),
             function,
             False,  # cooperative
@@ -112,8 +120,7 @@ def _run(image: bytes, name: str, grid, args, num_warps: int, num_ctas: int, sha
             None,
             None,
             None,
-            None,  # global scratch
-            None,  # profile scratch
+            *(m if m.numel() else None for m in memory),
             nvidia.annotate_arguments(types),
             nvidia.make_kernel_signature(types),
             tuple(values),
@@ -132,18 +139,18 @@ def run_compiled(kernel, grid, args, **_) -> None:
     compiled for this one.
     """
     meta = kernel.metadata
-    assert not meta.global_scratch_size and not meta.profile_scratch_size
+    scratch = (meta.global_scratch_size, meta.profile_scratch_size)
     own = meta.target.arch == capability()
     image = kernel.asm["cubin"] if own else kernel.asm["ptx"].encode() + b"\0"
-    _run(image, meta.name, grid, args, meta.num_warps, meta.num_ctas, meta.shared)
+    _run(image, meta.name, grid, args, meta.num_warps, meta.num_ctas, meta.shared, scratch)
 
 
 def launch(ptx: str, grid, args, *, num_warps: int, shared_bytes=0, cluster=1, **_) -> None:
     """Launch the kernel of a PTX module; the last two of `args` are scratch pointers."""
     *args, first, second = args
-    assert first.size == second.size == 0
+    scratch = (first.size, second.size)
     name = re.search(r"\.entry\s+([\w$]+)", ptx).group(1)
-    _run(ptx.encode() + b"\0", name, grid, args, num_warps, cluster, shared_bytes)
+    _run(ptx.encode() + b"\0", name, grid, args, num_warps, cluster, shared_bytes, scratch)
 
 
 def install() -> None:

@@ -1,7 +1,7 @@
-"""Run the checks of this folder on the CUDA GPU: `python python/test/gpu/run.py`, or `make test-gpu`.
+"""Run the checks of this folder on the CUDA GPU: `python run.py`, or `make test-gpu`.
 
-Prints a line for each failed check and a table, `point | checks | failed`.  The exit status is 1 if
-any check failed, and 2 if there is nothing to run on.  The data is random; --seed repeats a run.
+Prints a line for each failed check and a table, `point | checks | failed`.  The exit status is 1
+if any check failed, and 2 if there is nothing to run on.  The data is random; --seed repeats a run.
 
 Workers of their own compile and launch, so that a kernel that hangs or breaks the context ends its
 worker and nothing else.
@@ -64,7 +64,9 @@ def work(seed: int, simulate: bool) -> None:
         except Exception as caught:
             trace = traceback.extract_tb(caught.__traceback__)[-1]
             first = str(caught).strip().splitlines() or [""]
-            error = f"{type(caught).__name__}: {first[0]} [{Path(trace.filename).name}:{trace.lineno}]"
+            error = (
+                f"{type(caught).__name__}: {first[0]} [{Path(trace.filename).name}:{trace.lineno}]"
+            )
         print(json.dumps([number, text, error]), file=answers, flush=True)
         if error and "CUDA" in error:
             return  # the context may be broken

@@ -1,0 +1,15 @@
+"""The fuzzer's programs on a GPU; their seeds follow from the run's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fuzz.campaign import run_programs
+
+PROGRAMS = 12
+
+
+@pytest.mark.parametrize("part", range(32))
+def test_programs(part):
+    seed = int(np.random.default_rng(part).integers(1 << 31))
+    assert run_programs(seed, PROGRAMS, shrink=False) >= PROGRAMS
