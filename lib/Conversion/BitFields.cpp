@@ -19,6 +19,13 @@ unsigned scatterBits(unsigned coord, ArrayRef<unsigned> bits) {
   return result;
 }
 
+unsigned gatherBits(unsigned index, ArrayRef<unsigned> bits) {
+  unsigned result = 0;
+  for (auto [i, bit] : llvm::enumerate(bits))
+    result |= ((index >> bit) & 1u) << i;
+  return result;
+}
+
 Value moveBits(OpBuilder &builder, Location loc, Value value,
                ArrayRef<unsigned> from, ArrayRef<unsigned> to) {
   Value result;

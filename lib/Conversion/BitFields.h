@@ -14,6 +14,9 @@ unsigned maskOf(ArrayRef<unsigned> bits);
 /// Moves bit i of `coord` to bit bits[i] of the result.
 unsigned scatterBits(unsigned coord, ArrayRef<unsigned> bits);
 
+/// The inverse: moves bit bits[i] of `index` to bit i of the result.
+unsigned gatherBits(unsigned index, ArrayRef<unsigned> bits);
+
 /// Emits the i32 in which bit to[i] is bit from[i] of the i32 `value`; all
 /// other bits are 0. Neighbouring bits that stay neighbours move together.
 Value moveBits(OpBuilder &builder, Location loc, Value value,

@@ -29,15 +29,47 @@ static bool areContiguous(ArrayRef<unsigned> bits) {
   return bits.back() - bits.front() + 1 == bits.size() && llvm::is_sorted(bits);
 }
 
+LaneShuffle::LaneShuffle(RewriterBase &rewriter, Location loc,
+                         const TargetInfoBase &targetInfo, Value laneId,
+                         unsigned threadsPerWarp, bool predicatesAreScarce)
+    : rewriter(rewriter), loc(loc), targetInfo(targetInfo), laneId(laneId),
+      threadsPerWarp(threadsPerWarp), predicatesAreScarce(predicatesAreScarce),
+      amdMoves(AmdLaneMoves::forModule(
+          laneId.getParentRegion()->getParentOfType<ModuleOp>(),
+          threadsPerWarp)) {}
+
 SmallVector<Value>
 LaneShuffle::shuffle(ValueRange scalars,
-                     llvm::function_ref<Value(Value)> shuffleWord) {
+                     llvm::function_ref<Value(Value)> shuffleWord,
+                     unsigned movesPerWord) {
   WordPacking packing(scalars.getTypes());
   SmallVector<Value> words = packing.pack(rewriter, loc, scalars);
-  shuffles += words.size();
+  shuffles += words.size() * movesPerWord;
   for (Value &word : words)
     word = shuffleWord(word);
   return packing.unpack(rewriter, loc, words);
+}
+
+std::optional<SmallVector<Value>> LaneShuffle::shuffleBySources(
+    ValueRange scalars,
+    llvm::function_ref<std::optional<unsigned>(unsigned)> sourceOf) {
+  if (!amdMoves)
+    return std::nullopt;
+  LaneSources sources;
+  for (unsigned lane = 0; lane < threadsPerWarp; ++lane)
+    sources.push_back(sourceOf(lane));
+  auto [known, isNew] = plans.try_emplace(sources);
+  std::optional<LaneMovePlan> &plan = known->second;
+  if (isNew)
+    plan = amdMoves->find(sources);
+  if (!plan)
+    return std::nullopt;
+  return shuffle(
+      scalars,
+      [&](Value word) {
+        return AmdLaneMoves::emit(rewriter, loc, *plan, word);
+      },
+      plan->numMoves());
 }
 
 SmallVector<Value> LaneShuffle::fromLane(ValueRange scalars, Value lane) {
@@ -48,15 +80,38 @@ SmallVector<Value> LaneShuffle::fromLane(ValueRange scalars, Value lane) {
 
 SmallVector<Value> LaneShuffle::fromField(ValueRange scalars, unsigned mask,
                                           unsigned source) {
+  return fromField(scalars, mask, source, [](unsigned) { return true; });
+}
+
+SmallVector<Value>
+LaneShuffle::fromField(ValueRange scalars, unsigned mask, unsigned source,
+                       llvm::function_ref<bool(unsigned)> isUsed) {
   unsigned kept = (threadsPerWarp - 1) & ~mask;
   if (targetInfo.isCuda())
     return shuffle(scalars, [&](Value word) {
       return createShfl(rewriter, loc, word.getType(), NVVM::ShflKind::idx,
                         word, source, kept, threadsPerWarp - 1);
     });
+  auto sourceOf = [&](unsigned lane) -> std::optional<unsigned> {
+    if (!isUsed(lane))
+      return std::nullopt;
+    return (lane & kept) | source;
+  };
+  if (auto moved = shuffleBySources(scalars, sourceOf))
+    return *moved;
   Value lane = LLVM::OrOp::create(rewriter, loc, field(kept),
                                   constantI32(rewriter, loc, source));
   return fromLane(scalars, lane);
+}
+
+SmallVector<Value> LaneShuffle::fromInverted(ValueRange scalars,
+                                             unsigned mask) {
+  if (auto moved =
+          shuffleBySources(scalars, [&](unsigned lane) { return lane ^ mask; }))
+    return *moved;
+  return shuffle(scalars, [&](Value word) {
+    return targetInfo.shuffleXor(rewriter, loc, word, mask);
+  });
 }
 
 LaneShuffle::Result LaneShuffle::fromDistance(ValueRange scalars,
@@ -94,7 +149,8 @@ LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
     return fromDistance(scalars, bit, mask, reverse);
   Value isLater = fieldIs(
       reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit, 0);
-  return {fromField(scalars, mask, reverse ? bit : finer), isLater};
+  auto isUsed = [&](unsigned lane) { return ((lane & bit) == 0) == reverse; };
+  return {fromField(scalars, mask, reverse ? bit : finer, isUsed), isLater};
 }
 
 LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
@@ -104,6 +160,16 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
   if (areContiguous(bits) && targetInfo.isCuda())
     return fromDistance(scalars, 1u << bits.front(), mask, reverse);
 
+  Value exists = fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0);
+  auto sourceOf = [&](unsigned lane) -> std::optional<unsigned> {
+    if ((lane & mask) == (reverse ? mask : 0))
+      return std::nullopt;
+    unsigned position = gatherBits(lane, bits) + (reverse ? 1 : -1);
+    return (lane & ~mask) | scatterBits(position, bits);
+  };
+  if (auto moved = shuffleBySources(scalars, sourceOf))
+    return {*moved, exists};
+
   // Step the position that the bits hold; the first lane's wraps around.
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, bits.size()));
   Value position = moveBits(rewriter, loc, laneId, bits, positionBits);
@@ -112,8 +178,7 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
   Value lane =
       LLVM::OrOp::create(rewriter, loc, field((threadsPerWarp - 1) & ~mask),
                          moveBits(rewriter, loc, position, positionBits, bits));
-  return {fromLane(scalars, lane),
-          fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0)};
+  return {fromLane(scalars, lane), exists};
 }
 
 Value LaneShuffle::field(unsigned mask) {

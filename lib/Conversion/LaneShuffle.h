@@ -4,10 +4,12 @@
 #ifndef TRITON_SCAN_LIB_CONVERSION_LANESHUFFLE_H
 #define TRITON_SCAN_LIB_CONVERSION_LANESHUFFLE_H
 
+#include "AmdLaneMoves.h"
 #include "WordPacking.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/PatternMatch.h"
 #include "triton/Conversion/TritonGPUToLLVM/TargetInfoBase.h"
+#include <map>
 
 namespace mlir::triton::scan {
 
@@ -16,6 +18,9 @@ namespace mlir::triton::scan {
 ///
 /// A lane's position in a run is held by some `bits` of its index, finest
 /// first.
+///
+/// Where the lanes read from is known, AMD's vector ALU may do it without
+/// ds_bpermute (AmdLaneMoves.h).
 ///
 /// NVIDIA has seven predicate registers. Where they are scarce, a shuffle from
 /// a neighbour returns its own predicate; elsewhere that would only slow it.
@@ -29,10 +34,7 @@ public:
 
   LaneShuffle(RewriterBase &rewriter, Location loc,
               const TargetInfoBase &targetInfo, Value laneId,
-              unsigned threadsPerWarp, bool predicatesAreScarce)
-      : rewriter(rewriter), loc(loc), targetInfo(targetInfo), laneId(laneId),
-        threadsPerWarp(threadsPerWarp),
-        predicatesAreScarce(predicatesAreScarce) {}
+              unsigned threadsPerWarp, bool predicatesAreScarce);
 
   /// Reads from lane `lane`, an i32; only its bits within the warp count.
   SmallVector<Value> fromLane(ValueRange scalars, Value lane);
@@ -41,6 +43,10 @@ public:
   /// and with `source` inside it.
   SmallVector<Value> fromField(ValueRange scalars, unsigned mask,
                                unsigned source);
+
+  /// Reads from the lane whose index differs from the reader's in the bits
+  /// `mask`.
+  SmallVector<Value> fromInverted(ValueRange scalars, unsigned mask);
 
   /// Reads from the previous lane in the direction; the first has none.
   Result fromPredecessor(ValueRange scalars, ArrayRef<unsigned> bits,
@@ -51,12 +57,24 @@ public:
   Result fromEarlierHalf(ValueRange scalars, ArrayRef<unsigned> bits,
                          bool reverse);
 
-  /// How many words were shuffled.
+  /// How many moves of a word between lanes were emitted.
   unsigned numShuffles() const { return shuffles; }
 
 private:
   SmallVector<Value> shuffle(ValueRange scalars,
-                             llvm::function_ref<Value(Value)> shuffleWord);
+                             llvm::function_ref<Value(Value)> shuffleWord,
+                             unsigned movesPerWord = 1);
+
+  /// Reads from the lanes that `sourceOf` names by AMD's lane moves, or returns
+  /// nullopt if there are none for it.
+  std::optional<SmallVector<Value>> shuffleBySources(
+      ValueRange scalars,
+      llvm::function_ref<std::optional<unsigned>(unsigned)> sourceOf);
+
+  /// The same where only the lanes that `isUsed` names need what they read.
+  SmallVector<Value> fromField(ValueRange scalars, unsigned mask,
+                               unsigned source,
+                               llvm::function_ref<bool(unsigned)> isUsed);
 
   /// Reads from the lane `distance` before this one, in reverse after it, if it
   /// agrees with this one outside `mask`. NVIDIA only.
@@ -75,6 +93,8 @@ private:
   Value laneId;
   unsigned threadsPerWarp;
   bool predicatesAreScarce;
+  std::optional<AmdLaneMoves> amdMoves;
+  std::map<LaneSources, std::optional<LaneMovePlan>> plans; // found so far
   unsigned shuffles = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "TotalsExchange.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "triton-scan/Analysis/Flip.h"
 #include "triton-scan/Conversion/Passes.h"
@@ -114,9 +115,10 @@ SmallVector<Value> FlipEmitter::inParts(
 
 SmallVector<Value> FlipEmitter::exchangeLanes(ArrayRef<Value> words) {
   unsigned inverted = maskOf(axisBits[Owner::Lane]);
-  return llvm::map_to_vector(words, [&](Value word) {
-    return targetInfo.shuffleXor(rewriter, loc, word, inverted);
-  });
+  LaneShuffle shuffle(rewriter, loc, targetInfo, laneId,
+                      1u << sizeLog2(Owner::Lane),
+                      /*predicatesAreScarce=*/false);
+  return shuffle.fromInverted(words, inverted);
 }
 
 SmallVector<Value> FlipEmitter::exchangeThreads(ArrayRef<Value> words) {
@@ -250,7 +252,8 @@ struct LowerFlipPass : PassWrapper<LowerFlipPass, OperationPass<ModuleOp>> {
     return "replace the scans that stand for tl.flip by moves of registers";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    registry
+        .insert<LLVM::LLVMDialect, NVVM::NVVMDialect, ROCDL::ROCDLDialect>();
   }
 
   void runOnOperation() override {

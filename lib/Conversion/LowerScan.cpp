@@ -5,6 +5,7 @@
 #include "StructCast.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "triton-scan/Conversion/Passes.h"
 #include "triton/Dialect/TritonGPU/IR/Dialect.h"
@@ -128,7 +129,8 @@ struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
     return "replace tt.scan by code on the registers of each thread";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    registry
+        .insert<LLVM::LLVMDialect, NVVM::NVVMDialect, ROCDL::ROCDLDialect>();
   }
 
   void runOnOperation() override {

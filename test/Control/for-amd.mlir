@@ -24,6 +24,6 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK: ds_bpermute_b32
+// CHECK: _dpp
 // CHECK-NOT: s_barrier
 // CHECK: s_endpgm

@@ -1,5 +1,5 @@
-// On AMD's targets with 64 lanes a lane run has 6 steps, each one ds_bpermute (LLVM reads a single lane
-// with v_readlane), and the previous lane costs one more.
+// On AMD's targets with 64 lanes a lane run has 6 steps and one for the previous lane, none of which goes
+// through the LDS unit; LLVM lets the subtraction itself read another lane.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --amdgcn - | FileCheck %s
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --amdgcn - | FileCheck %s
@@ -23,7 +23,10 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 }
 
 // CHECK-LABEL: wave64:
-// CHECK-COUNT-7: {{ds_bpermute_b32|v_readlane_b32}}
+// CHECK-NOT: ds_
+// CHECK-COUNT-5: v_{{sub|subrev}}_u32_dpp
+// CHECK: v_readlane_b32
+// CHECK-COUNT-1: v_{{sub|subrev}}_u32_dpp
 // CHECK-NOT: ds_
 // CHECK-NOT: s_barrier
 // CHECK: s_endpgm

@@ -19,8 +19,8 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// 16 registers hold other rows; 5 steps each.
-// CHECK-COUNT-80: rocdl.ds_bpermute
-// CHECK-NOT: rocdl.ds_bpermute
+// 16 registers hold other rows; 5 steps each, of which two take two moves.
+// CHECK-COUNT-112: rocdl.update.dpp
+// CHECK-NOT: rocdl.
 // CHECK-NOT: ttg.convert_layout
 // CHECK-NOT: ttg.local_alloc

@@ -20,7 +20,8 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 }
 
 // 8 registers hold other rows; 4 steps each.
-// CHECK-COUNT-32: rocdl.ds_bpermute
-// CHECK-NOT: rocdl.ds_bpermute
+// CHECK-COUNT-32: {{rocdl.update.dpp|llvm.amdgcn.permlane16}}
+// CHECK-NOT: rocdl.
+// CHECK-NOT: amdgcn
 // CHECK-NOT: ttg.convert_layout
 // CHECK-NOT: ttg.local_alloc
