@@ -8,7 +8,7 @@
 #              the bytes of two builds
 # make overlay bring build/overlay/<python tag>/ up to date; seconds after the first time
 # make fuzz    check N scans (20000) of random layouts and operators; SEED=... repeats a run,
-#              LANES=64 takes AMD's lowering
+#              TARGET=hip:gfx942 (gfx90a, gfx950, gfx1100, gfx1200) takes AMD's lowering
 # make mutants break the lowering in many ways, and see that the tests notice; long
 # make docs    build the documentation into build/docs; make check-docs runs its examples too
 # make format, make check-format, make clean
@@ -21,7 +21,7 @@ PYTEST_ARGS ?=
 PARALLEL ?= -n 2 --dist loadfile
 N ?= 20000
 SEED ?=
-LANES ?=
+TARGET ?=
 TAGS ?=
 TWICE ?=
 LIT_ARGS ?=
@@ -79,7 +79,7 @@ test-gpu: tools $(VENV)/.ready
 fuzz: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/install.py overlay
 	@PYTHONPATH=python/test TRITON_DEFAULT_FP_FUSION=1 $(BIN)/python -m fuzz $(N) \
-	  $(if $(SEED),--seed $(SEED)) $(if $(LANES),--lanes $(LANES))
+	  $(if $(SEED),--seed $(SEED)) $(if $(TARGET),--target $(TARGET))
 
 mutants: tools $(VENV)/.ready
 	@nice $(BIN)/python python/test/mutation

@@ -13,7 +13,7 @@ from fuzz import operators as ops
 from fuzz import runner
 from fuzz.backends import NUMPY, NumpyBackend
 from fuzz.campaign import run_programs
-from fuzz.layouts import Layout, Machine, linear_layouts
+from fuzz.layouts import TARGETS, Layout, Machine, linear_layouts
 from fuzz.oracle import fold
 from fuzz.programs import Program, Scan
 from fuzz.steps import StepError
@@ -35,22 +35,24 @@ def test_new_seed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_programs(seed, PROGRAMS) >= PROGRAMS
 
 
-def test_64_lanes_compile() -> None:
+@pytest.mark.parametrize("target", ["hip:gfx942", "hip:gfx1100"])
+def test_amd_compiles(target: str) -> None:
     """For AMD whole programs are compiled, down to assembly."""
 
     def check(program):
         assembly, _ = runner.compile_program(program, "amdgcn")
-        assert ".wavefront_size: 64" in assembly
+        assert f".wavefront_size: {TARGETS[target]}" in assembly
 
-    assert run_programs(2026, 20, check=check, lanes=64) >= 20
+    assert run_programs(2026, 20, check=check, target=target) >= 20
 
 
-def test_64_lanes_step_by_step() -> None:
+@pytest.mark.parametrize("target", [name for name in TARGETS if name.startswith("hip")])
+def test_amd_step_by_step(target: str) -> None:
     """There is no simulator for AMD's code: the lowering's own output is evaluated."""
-    assert run_programs(2026, 60, check=runner.run_steps, lanes=64) >= 60
+    assert run_programs(2026, 60, check=runner.run_steps, target=target) >= 60
 
 
-def test_32_lanes_step_by_step_is_for_amd_only() -> None:
+def test_step_by_step_is_for_amd_only() -> None:
     """What the evaluator does not know is an error, and not passed over."""
     with pytest.raises(StepError, match=r"unknown operation: nvvm\.shfl"):
         run_programs(2026, 20, check=runner.run_steps)

@@ -1,6 +1,7 @@
 """Fuzz at length: `python -m fuzz NUMBER [--seed SEED]`, or `make fuzz N=NUMBER [SEED=SEED]`.
 
-With --lanes 64 (LANES=64) AMD's lowering is evaluated step by step, else NVIDIA's PTX simulated.
+With --target hip:gfx942 (TARGET=hip:gfx942; or gfx90a, gfx950, gfx1100, gfx1200) AMD's lowering is
+evaluated step by step, else NVIDIA's PTX is simulated.
 
 Checks at least NUMBER scans and prints the seed and the running total.  The first failure stops
 everything: its program is shrunk and printed as TTGIR, and the exit status is 1.
@@ -17,10 +18,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from .layouts import TARGETS
+
 CHUNK = 100  # programs
 
 
-def work(seed: int, number: int, lanes: int, current: Path) -> None:
+def work(seed: int, number: int, target: str, current: Path) -> None:
     """Check `number` scans and print the count of each chunk; chunks have seeds of their own.
 
     current: holds the program being checked, should the process die
@@ -28,7 +31,7 @@ def work(seed: int, number: int, lanes: int, current: Path) -> None:
     from fuzz import runner
     from fuzz.campaign import run_programs
 
-    check = runner.run if lanes == 32 else runner.run_steps
+    check = runner.run if target.startswith("cuda") else runner.run_steps
     done = chunk = 0
     while done < number:
         count = run_programs(
@@ -36,18 +39,16 @@ def work(seed: int, number: int, lanes: int, current: Path) -> None:
             CHUNK,
             before=lambda program: current.write_text(program.describe()),
             check=check,
-            lanes=lanes,
+            target=target,
         )
         chunk += 1
         done += count
         print(count, flush=True)
 
 
-def supervise(seed: int, number: int, processes: int, lanes: int) -> int:
+def supervise(seed: int, number: int, processes: int, target: str) -> int:
     """Run the workers and return the exit status."""
-    print(
-        f"[fuzz] seed {seed}: {number} scans of {lanes} lanes in {processes} processes", flush=True
-    )
+    print(f"[fuzz] seed {seed}: {number} scans for {target} in {processes} processes", flush=True)
     start = time.monotonic()
     total = 0
     with tempfile.TemporaryDirectory(prefix="fuzz-") as directory:
@@ -56,7 +57,7 @@ def supervise(seed: int, number: int, processes: int, lanes: int) -> int:
             current = Path(directory, f"current-{k}.mlir")
             # Far apart, so that chunks never have the same seed.
             share = -(-number // processes)
-            arguments = [str(seed + k * 1_000_000), str(share), str(lanes), str(current)]
+            arguments = [str(seed + k * 1_000_000), str(share), target, str(current)]
             command = [sys.executable, "-m", "fuzz", "--work", *arguments]
             log = Path(directory, f"errors-{k}")
             with log.open("w") as errors:
@@ -98,15 +99,15 @@ def main() -> int:
     parser.add_argument("number", type=int, nargs="?", default=20_000, help="of scans to check")
     parser.add_argument("--seed", type=int, help="default: a new one")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--lanes", type=int, choices=(32, 64), default=32)
-    parser.add_argument("--work", nargs=4, metavar=("SEED", "NUMBER", "LANES", "FILE"))
+    parser.add_argument("--target", choices=tuple(TARGETS), default="cuda:90")
+    parser.add_argument("--work", nargs=4, metavar=("SEED", "NUMBER", "TARGET", "FILE"))
     options = parser.parse_args()
     if options.work:
-        seed, number, lanes, current = options.work
-        work(int(seed), int(number), int(lanes), Path(current))
+        seed, number, target, current = options.work
+        work(int(seed), int(number), target, Path(current))
         return 0
     seed = secrets.randbelow(1 << 31) if options.seed is None else options.seed
-    return supervise(seed, options.number, options.processes, options.lanes)
+    return supervise(seed, options.number, options.processes, options.target)
 
 
 if __name__ == "__main__":

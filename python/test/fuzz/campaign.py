@@ -17,7 +17,7 @@ def run_programs(
     before: Callable[[Program], None] = lambda program: None,
     check: Callable[[Program], None] = runner.run,
     max_scans: int = 6,
-    lanes: int = 32,
+    target: str = "cuda:90",
     shrink: bool = True,
 ) -> int:
     """Check `count` random programs and return how many scans they had.
@@ -40,7 +40,7 @@ def run_programs(
         print_blob=False,
         report_multiple_bugs=False,
     )
-    @hypothesis.given(programs(max_scans, lanes))
+    @hypothesis.given(programs(max_scans, target))
     def check_one(program: Program) -> None:
         nonlocal total
         before(program)

@@ -8,6 +8,15 @@ from math import prod
 from hypothesis import strategies as st
 
 OWNERS = ("register", "lane", "warp", "block")
+# Lanes of a warp.
+TARGETS = {
+    "cuda:90": 32,
+    "hip:gfx90a": 64,
+    "hip:gfx942": 64,
+    "hip:gfx950": 64,
+    "hip:gfx1100": 32,
+    "hip:gfx1200": 32,
+}
 
 
 @dataclass(frozen=True)
@@ -17,6 +26,7 @@ class Machine:
     lanes: int
     warps: int
     ctas: int
+    target: str = "cuda:90"
 
     def bits(self, owner: str) -> int:
         """Return the number of index bits of an owner of threads."""

@@ -8,10 +8,8 @@ from math import prod
 from hypothesis import strategies as st
 
 from .backends import TextBackend, is_float
-from .layouts import Layout, Machine, layouts, sliced
+from .layouts import TARGETS, Layout, Machine, layouts, sliced
 from .operators import Operator, operators
-
-TARGETS = {32: "cuda:90", 64: "hip:gfx942"}
 
 
 @dataclass(frozen=True)
@@ -79,11 +77,11 @@ def scans(draw, machine: Machine, max_bits: int) -> Scan:
 
 
 @st.composite
-def programs(draw, max_scans: int = 6, lanes: int = 32) -> Program:
-    """Programs for 1 to 16 warps and 1 to 4 CTAs."""
-    ctas = draw(st.sampled_from((1, 1, 1, 1, 1, 1, 2, 4))) if lanes == 32 else 1
+def programs(draw, max_scans: int = 6, target: str = "cuda:90") -> Program:
+    """Programs for 1 to 16 warps and, for NVIDIA, 1 to 4 CTAs."""
+    ctas = draw(st.sampled_from((1, 1, 1, 1, 1, 1, 2, 4))) if target.startswith("cuda") else 1
     warps = draw(st.sampled_from((1, 2, 4, 8, 16) if ctas == 1 else (1, 2, 4)))
-    machine = Machine(lanes, warps, ctas)
+    machine = Machine(TARGETS[target], warps, ctas, target)
     # Now and then a large tensor by itself; 128 elements a thread take seconds to compile.
     size = draw(st.integers(0, 199))
     if size >= 192:
@@ -359,5 +357,5 @@ def _module(machine: Machine, functions: str) -> str:
         f'module attributes {{"ttg.num-warps" = {machine.warps} : i32, '
         f'"ttg.num-ctas" = {machine.ctas} : i32, '
         f'"ttg.threads-per-warp" = {machine.lanes} : i32, '
-        f'ttg.target = "{TARGETS[machine.lanes]}"}} {{\n{functions}}}\n'
+        f'ttg.target = "{machine.target}"}} {{\n{functions}}}\n'
     )

@@ -12,18 +12,24 @@ from triton.compiler.compiler import make_backend
 from triton.tools.ptx_sim import Scratch, from_bf16, launch, to_bf16
 
 from .backends import NUMPY, is_float
+from .layouts import Machine
 from .oracle import fold
 from .programs import Program, Scan, write, write_functions
 from .steps import Evaluator
 
-_GPUS = {32: GPUTarget("cuda", 90, 32), 64: GPUTarget("hip", "gfx942", 64)}
+
+def _backend(machine: Machine):
+    kind, arch = machine.target.split(":")
+    return make_backend(GPUTarget(kind, int(arch) if kind == "cuda" else arch, machine.lanes))
 
 
 class Mismatch(AssertionError):
     """A scan gave a wrong value; the text has the first of them."""
 
 
-def _parse(text: str, backend):
+def parse(text: str, machine: Machine):
+    """Return the module in a context of its own, with the dialects of the machine's target."""
+    backend = _backend(machine)
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -37,8 +43,8 @@ def _parse(text: str, backend):
 
 def compile_program(program: Program, last: str) -> tuple[str, dict]:
     """Return the text of the stage `last` ("ptx" or "amdgcn") and the kernel's metadata."""
-    backend = make_backend(_GPUS[program.machine.lanes])
-    module = _parse(write(program), backend)
+    backend = _backend(program.machine)
+    module = parse(write(program), program.machine)
     options = backend.parse_options(
         {"num_warps": program.machine.warps, "num_ctas": program.machine.ctas}
     )
@@ -130,7 +136,7 @@ def run_steps(program: Program) -> None:
     Raises Mismatch, StepError or what the compiler raises.
     """
     machine = program.machine
-    module = _parse(write_functions(program), make_backend(_GPUS[machine.lanes]))
+    module = parse(write_functions(program), machine)
     pipeline = ir.pass_manager(module.context)
     native_scan.add_pass(pipeline, "lower_scan")
     native_scan.run_reporting(pipeline, module, "fuzz")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from triton.tools.ptx_sim import from_bf16, to_bf16
 
+from .amd_lanes import IllegalMove, Wave
 from .backends import NUMPY
 
 _RESULT = re.compile(r"^(%[\w#]+)(?::(\d+))? = (.*)$")
@@ -107,6 +108,7 @@ class Evaluator:
     def __init__(self, text: str, lanes: int, warps: int):
         self.lanes, self.threads = lanes, lanes * warps
         self.tid = np.arange(self.threads)
+        self.wave = Wave(re.search(r'ttg\.target = "\w+:(\w+)"', text).group(1), lanes)
         self.aliases = dict(re.findall(r"^(#\w+) = (#ttg\.linear<.*>)$", text, re.M))
         self.functions = {}
         for body in re.split(r"(?m)^  tt\.func ", text)[1:]:
@@ -178,8 +180,15 @@ class Evaluator:
         op, _, rest = text.partition(" ")
         name = op.split("(")[0]
         dialect, _, short = name.partition(".")
+        if name == "llvm.call_intrinsic":
+            dialect, short = "amdgcn", re.match(r'"llvm\.amdgcn\.(\S+?)"', rest).group(1)
         operands = [self.values[v] for v in _VALUE.findall(rest.split(" : ")[0])]
         kinds = text.rsplit(" : ", 1)[-1]
+        if dialect in ("rocdl", "amdgcn"):
+            try:
+                return self._lanes(short, text, operands)
+            except IllegalMove as error:
+                raise StepError(str(error)) from error
         if dialect == "llvm":
             return self._llvm(short, text, operands, kinds)
         if dialect == "arith":
@@ -188,10 +197,6 @@ class Evaluator:
             return self.tid
         if name == "ttg.warp_id":
             return (self.tid // self.lanes).astype(np.int32)
-        if name == "rocdl.ds_bpermute":
-            # The address is four times a lane, modulo the number of lanes.
-            lane = (operands[0].view(np.uint32) >> 2) % self.lanes
-            return operands[1][self.tid // self.lanes * self.lanes + lane]
         if name == "builtin.unrealized_conversion_cast":
             return operands[0]
         if name == "ttg.convert_layout":
@@ -200,6 +205,42 @@ class Evaluator:
                 raise StepError("only conversions to the same layout are known")
             return operands[0]
         return self._memory(name, rest, operands, kinds)
+
+    def _lanes(self, op: str, text: str, operands: list):
+        """Evaluate a move between the lanes of each wave."""
+        words, immediates = [], []
+        for value in operands:
+            words.append(value.reshape(-1, self.lanes))
+            immediates.append(int(value[0]) & 0xFFFFFFFF)
+
+        def immediate(i: int) -> int:
+            if (operands[i] != operands[i][0]).any():
+                raise StepError(f"an operand of {op} has to be a constant")
+            return immediates[i]
+
+        wave = self.wave
+        if op == "ds_bpermute":
+            # The address is four times a lane, modulo the number of lanes.
+            lane = (words[0].view(np.uint32) >> 2) % self.lanes
+            moved = np.take_along_axis(words[1], lane.astype(np.int64), axis=1)
+        elif op == "update.dpp":
+            control, rows, banks, bound = re.search(
+                r"with (\d+), (\d+), (\d+), (\w+)", text
+            ).groups()
+            masks = int(control), int(rows), int(banks)
+            moved = wave.update_dpp(words[0], words[1], *masks, bound == "true")
+        elif op in ("permlane16", "permlanex16"):
+            moved = wave.permlane16(words[1], immediate(2), immediate(3), op == "permlanex16")
+        elif op in ("permlane16.swap", "permlane32.swap"):
+            both = wave.permlane_swap(words[0], words[1], int(op[8:10]))
+            return [register.reshape(-1) for register in both]
+        elif op == "readlane":
+            moved = wave.readlane(words[0], immediate(1))
+        elif op == "ds_swizzle":
+            moved = wave.swizzle(words[0], immediate(1))
+        else:
+            raise StepError(f"unknown operation: {text}")
+        return moved.reshape(-1)
 
     def _llvm(self, op: str, text: str, operands: list, kinds: str):
         if op == "mlir.constant":
