@@ -17,6 +17,8 @@ from triton.compiler.compiler import make_backend
 SM_80, SM_90, SM_100, SM_120 = (GPUTarget("cuda", n, 32) for n in (80, 90, 100, 120))
 GFX942 = GPUTarget("hip", "gfx942", 64)
 GFX1100 = GPUTarget("hip", "gfx1100", 32)
+GFX90A, GFX950 = (GPUTarget("hip", name, 64) for name in ("gfx90a", "gfx950"))
+GFX1200 = GPUTarget("hip", "gfx1200", 32)
 
 
 @triton.jit
@@ -165,6 +167,14 @@ def assembly(case: Case, reverse: bool | None = False, native: bool = True) -> s
         triton.knobs.scan.native = native
         assert native_scan.is_enabled() == native
         return _run_stages(case, reverse, ("llir", "ptx", "amdgcn"))
+
+
+@functools.cache
+def llvm_ir(case: Case, reverse: bool = False, native: bool = True) -> str:
+    """Compile to LLVM IR, after LLVM's optimizations."""
+    with triton.knobs.scan.scope():
+        triton.knobs.scan.native = native
+        return str(_run_stages(case, reverse, ("llir",)))
 
 
 @functools.cache

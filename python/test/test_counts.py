@@ -7,8 +7,11 @@ from collections import Counter
 
 import pytest
 from scan_matrix import (
+    GFX90A,
     GFX942,
+    GFX950,
     GFX1100,
+    GFX1200,
     SM_80,
     SM_90,
     SM_100,
@@ -19,6 +22,7 @@ from scan_matrix import (
     assembly,
     case,
     greater,
+    llvm_ir,
     lowered,
     multiply,
     of_slice,
@@ -28,7 +32,7 @@ from scan_matrix import (
     tile,
     without_scan,
 )
-from triton.tools.asm_counts import ptx_opcodes
+from triton.tools.asm_counts import amd_lane_moves, amd_lane_moves_in_llvm_ir, ptx_opcodes
 
 FP32 = "fp32 fp32"
 ROWS = ((128, 1), (256, 1), (1024, 1), (1024, 4), (1024, 8), (4096, 4), (4096, 8), (8192, 8))
@@ -41,6 +45,11 @@ BENCHMARKS = [
     *(case(row, FP32, w, N=n, FN=add, R=r) for n, w in ROWS for r in (1, 64)),
     *(case(recurrence, "fp32 fp32 fp32", w, N=n, R=r) for n, w in RECURRENCES for r in (1, 64)),
     *(case(tile, FP32, w, T=t, D=d, AXIS=0, R=r) for t, d, w in TILES for r in (1, 64)),
+]
+AFTER_DOT = [
+    case(after_dot, "fp16 fp16 fp32", 4, target, N=64, AXIS=a)
+    for a in (0, 1)
+    for target in (SM_80, SM_90, SM_100, SM_120, GFX942, GFX1100)
 ]
 FLOATS = [
     *BENCHMARKS,
@@ -60,11 +69,7 @@ FLOATS = [
     *(case(argmax, "fp32 i32", w, N=1024) for w in (1, 4)),
     *(case(of_slice, FP32, w, T=64, D=32) for w in (1, 4)),
     *(case(row, FP32, 4, target, N=1024, FN=add, R=1) for target in (SM_80, SM_100, SM_120)),
-    *(
-        case(after_dot, "fp16 fp16 fp32", 4, target, N=64, AXIS=a)
-        for a in (0, 1)
-        for target in (SM_80, SM_90, SM_100, SM_120)
-    ),
+    *(c for c in AFTER_DOT if c.target.backend == "cuda"),
 ]
 INTEGERS = [
     *(case(row, f"{t} {t}", N=1024, FN=add, R=1) for t in ("i8", "u8", "i16", "i32", "i64")),
@@ -83,9 +88,10 @@ AMD = [
         *(case(tile, FP32, 4, target, T=64, D=64, AXIS=a, R=1) for a in (0, 1)),
         case(tile, FP32, 4, target, T=8, D=8, AXIS=0, R=1),
         case(segments, SEGMENTED, 4, target, N=512),
-        *(case(after_dot, "fp16 fp16 fp32", 4, target, N=64, AXIS=a) for a in (0, 1)),
     )
 ]
+AMD += [case(row, FP32, 4, t, N=1024, FN=add, R=1) for t in (GFX90A, GFX950, GFX1200)]
+AMD_AFTER_DOT = [c for c in AFTER_DOT if c.target.backend == "hip"]
 
 
 def selects_of_zero(ptx: str) -> int:
@@ -116,15 +122,15 @@ def ptx_counts(ptx: str) -> dict[str, int]:
 
 
 def amd_counts(asm: str) -> dict[str, int]:
-    """Count what a scan is made of."""
+    """Count what a scan is made of, but for moves with DPP (see amd_lane_moves)."""
     code = re.sub(r"(?m);.*$", "", asm)
 
     def count(pattern: str) -> int:
-        return len(re.findall(rf"(?<![\w.])(?:{pattern})", code))
+        return len(re.findall(rf"(?m)^\s+(?:{pattern})", code))
 
-    return {
-        "shuffles": count(r"ds_bpermute|ds_swizzle|ds_permute|v_permlane|v_readlane|v_\w+_dpp"),
-        "barriers": count(r"s_barrier"),
+    moves = amd_lane_moves(asm)
+    return {name: n for name, n in moves.items() if not name.startswith("dpp")} | {
+        "barriers": count(r"s_barrier(?!_wait)"),
         "shared loads": count(r"ds_read|ds_load"),
         "shared stores": count(r"ds_write|ds_store"),
     }
@@ -152,7 +158,7 @@ def test_reverse_costs_what_forward_costs(kernel):
     assert set(differing(forward, reverse)) <= ignored
 
 
-@pytest.mark.parametrize("kernel", [*FLOATS, *INTEGERS, *AMD], ids=str)
+@pytest.mark.parametrize("kernel", [*FLOATS, *INTEGERS, *AMD, *AMD_AFTER_DOT], ids=str)
 def test_lowering_emits_the_same_operations(kernel):
     def operations(text: str) -> Counter:
         ops = re.findall(r"(?m)^\s*(?:%[\w:, %]+ = )?\"?((?:\w+\.)+\w+)", text)
@@ -166,11 +172,52 @@ def test_lowering_emits_the_same_operations(kernel):
     assert forward == reverse
 
 
-@pytest.mark.parametrize("kernel", AMD, ids=str)
+@pytest.mark.parametrize("kernel", [*AMD, *AMD_AFTER_DOT], ids=str)
 def test_reverse_costs_what_forward_costs_on_amd(kernel):
     forward, reverse = (amd_counts(assembly(kernel, d)) for d in (False, True))
+    assert differing(forward, reverse) == {}
+    # Moves with DPP are counted before LLVM folds some of them in instructions that use them.
+    forward, reverse = (amd_lane_moves_in_llvm_ir(llvm_ir(kernel, d)) for d in (False, True))
     assert any(forward.values())
     assert differing(forward, reverse) == {}
+
+
+def through_lds(counts: dict[str, int]) -> int:
+    return counts["ds_bpermute"] + counts["ds_swizzle"]
+
+
+@pytest.mark.parametrize("kernel", AMD, ids=str)
+def test_no_more_moves_than_upstream_forward_on_amd(kernel):
+    """A move through the LDS unit counts twice, for itself and for the wait for it."""
+
+    def cost(moves: dict[str, int]) -> int:
+        return sum(moves.values()) + through_lds(moves)
+
+    upstream = amd_lane_moves_in_llvm_ir(llvm_ir(kernel, False, native=False))
+    barriers = amd_counts(assembly(kernel, False, native=False))["barriers"]
+    for reverse in (False, True):
+        ours = amd_lane_moves_in_llvm_ir(llvm_ir(kernel, reverse))
+        assert through_lds(ours) <= through_lds(upstream)
+        assert cost(ours) <= cost(upstream)
+        assert amd_counts(assembly(kernel, reverse))["barriers"] <= barriers
+
+
+@pytest.mark.parametrize("kernel", AFTER_DOT, ids=str)
+def test_a_scan_after_a_dot_needs_no_conversion(kernel):
+    """The accumulator is scanned in its own layout; upstream converts to a blocked one and back."""
+
+    def memory(text: str) -> tuple[int, int]:
+        counts = (ptx_counts if kernel.target.backend == "cuda" else amd_counts)(text)
+        return counts["shared loads"] + counts["shared stores"], counts["barriers"]
+
+    # NVIDIA's store is coalesced by one.
+    stores = int(kernel.target.backend == "cuda")
+    accesses, barriers = memory(assembly(kernel, False, native=False))
+    for reverse in (False, True):
+        assert lowered(kernel, reverse).count(" ttg.convert_layout ") == stores
+        own_accesses, own_barriers = memory(assembly(kernel, reverse))
+        assert own_accesses < accesses
+        assert own_barriers < barriers
 
 
 def executed(ptx: str, iterations: int) -> Counter:

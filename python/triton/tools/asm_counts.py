@@ -11,6 +11,15 @@ _AMD_INSTRUCTION = re.compile(
     r"^\s+([vs]_\w+|ds_\w+|global_\w+|buffer_\w+|flat_\w+)\b.*$", re.MULTILINE
 )
 _PTX_BARRIERS = ("bar.sync", "barrier.")
+_AMD_INTRINSIC = re.compile(r"call [^@\n]*@llvm\.amdgcn\.([\w.]+)")
+# Each by its names in assembly and in LLVM IR.  Readfirstlane is no move: its result is the same in
+# all lanes.
+_AMD_MOVES = {
+    "ds_bpermute": ("ds_bpermute", "ds.bpermute"),
+    "ds_swizzle": ("ds_swizzle", "ds.swizzle"),
+    "permlane": ("v_permlane", "permlane"),
+    "readlane": ("v_readlane", "readlane"),
+}
 _AMD_SHUFFLES = ("ds_bpermute", "ds_swizzle", "ds_permute", "v_permlane", "v_readlane")
 
 
@@ -59,3 +68,23 @@ def count_amdgcn(asm: str) -> Counts:
             op.startswith(("ds_read", "ds_write", "ds_load", "ds_store")) for op, _ in lines
         ),
     )
+
+
+def amd_lane_moves(asm: str) -> dict[str, int]:
+    """Count in AMD assembly text, by kind, the instructions that read another lane.
+
+    "dpp moves" do nothing else; "dpp operands" are of other instructions, in which LLVM has folded
+    a move: in each of those that use it, so that there may be more of them than moves before.
+    """
+    ops = [m.group(1) for m in _AMD_INSTRUCTION.finditer(re.sub(r";.*", "", asm))]
+    counts = {name: sum(op.startswith(a) for op in ops) for name, (a, _) in _AMD_MOVES.items()}
+    counts["dpp moves"] = sum(op.startswith("v_mov_b") and "_dpp" in op for op in ops)
+    counts["dpp operands"] = sum("_dpp" in op for op in ops) - counts["dpp moves"]
+    return counts
+
+
+def amd_lane_moves_in_llvm_ir(llir: str) -> dict[str, int]:
+    """Count the same in LLVM IR for AMD, where every move is a call: "dpp" are all with DPP."""
+    names = _AMD_INTRINSIC.findall(llir)
+    counts = {name: sum(n.startswith(i) for n in names) for name, (_, i) in _AMD_MOVES.items()}
+    return counts | {"dpp": sum(n.startswith("update.dpp") for n in names)}
