@@ -2,7 +2,7 @@
 
     python check.py SEED NUMBER_OF_PROGRAMS [--drop-barrier]
 
-With 32 lanes in the simulator, with 64 step by step and by compiling them.  Nothing is shrunk.
+For NVIDIA in the simulator, for AMD step by step and by compiling them.  Nothing is shrunk.
 """
 
 from __future__ import annotations
@@ -38,11 +38,17 @@ def main(seed: int, number: int, drop_barrier: bool) -> None:
     try:
         run_programs(seed, number, before=count, shrink=False)
         # An assertion of the compiler would end the process, so that comes last.
-        for share, check in (
-            (2, runner.run_steps),
-            (5, lambda program: compile_program(program, "amdgcn")),
-        ):
-            run_programs(seed, number // share, count, check, shrink=False, lanes=64)
+        for target in ("hip:gfx942", "hip:gfx950", "hip:gfx1100"):
+            run_programs(seed, number // 4, count, runner.run_steps, shrink=False, target=target)
+        for target in ("hip:gfx942", "hip:gfx1100"):
+            run_programs(
+                seed,
+                number // 10,
+                count,
+                lambda program: compile_program(program, "amdgcn"),
+                shrink=False,
+                target=target,
+            )
     except Exception as failure:
         error = type(failure).__name__
         text = re.sub(r"\s+", " ", str(failure))

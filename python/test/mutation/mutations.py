@@ -54,8 +54,8 @@ MUTATIONS = [
     Mutation(
         "the earlier half's lane not mirrored in reverse",
         _SHUFFLE,
-        "fromField(scalars, mask, reverse ? bit : finer)",
-        "fromField(scalars, mask, finer)",
+        "fromField(scalars, mask, reverse ? bit : finer, isUsed)",
+        "fromField(scalars, mask, finer, isUsed)",
     ),
     Mutation(
         "the predicate of the later half inverted",
