@@ -95,4 +95,14 @@ std::optional<llvm::SmallVector<Run>> planScan(const LinearLayout &layout,
   return runs;
 }
 
+void describe(Diagnostic &remark, unsigned axis, RankedTensorType type,
+              llvm::ArrayRef<Run> runs) {
+  remark << " along axis " << axis << " of " << type
+         << "; axis bits, finest first:";
+  for (const Run &run : runs)
+    remark << " " << run.bits.size() << " " << dimNameOf(run.owner);
+  if (runs.empty())
+    remark << " none";
+}
+
 } // namespace mlir::triton::scan

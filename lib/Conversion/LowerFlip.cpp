@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BitFields.h"
+#include "Clusters.h"
 #include "LaneShuffle.h"
 #include "StructCast.h"
 #include "TotalsExchange.h"
@@ -43,6 +44,14 @@ public:
   // Output: the same of the flipped tensor.
   SmallVector<Value> flip(ArrayRef<Value> elements);
 
+  /// What a thread has executed for the flips so far.
+  struct Statistics {
+    unsigned shuffles = 0;
+    /// Passes through shared memory, or through that of the cluster.
+    unsigned exchanges = 0;
+  };
+  Statistics statistics() const { return counts; }
+
 private:
   SmallVector<Value> exchangeLanes(ArrayRef<Value> words);
 
@@ -67,6 +76,7 @@ private:
   RewriterBase &rewriter;
   const LinearLayout &layout;
   const TargetInfoBase &targetInfo;
+  Statistics counts;
   std::map<Owner, SmallVector<unsigned>> axisBits;
   Value laneId, warpId;
 };
@@ -115,6 +125,7 @@ SmallVector<Value> FlipEmitter::inParts(
 
 SmallVector<Value> FlipEmitter::exchangeLanes(ArrayRef<Value> words) {
   unsigned inverted = maskOf(axisBits[Owner::Lane]);
+  counts.shuffles += words.size();
   LaneShuffle shuffle(rewriter, loc, targetInfo, laneId,
                       1u << sizeLog2(Owner::Lane),
                       /*predicatesAreScarce=*/false);
@@ -122,6 +133,7 @@ SmallVector<Value> FlipEmitter::exchangeLanes(ArrayRef<Value> words) {
 }
 
 SmallVector<Value> FlipEmitter::exchangeThreads(ArrayRef<Value> words) {
+  ++counts.exchanges;
   MLIRContext *ctx = rewriter.getContext();
   unsigned laneBits = sizeLog2(Owner::Lane), warpBits = sizeLog2(Owner::Warp);
   unsigned blockBits = sizeLog2(Owner::Block);
@@ -192,6 +204,7 @@ SmallVector<Value> FlipEmitter::exchangeThreads(ArrayRef<Value> words) {
 }
 
 SmallVector<Value> FlipEmitter::exchangeBlocks(ArrayRef<Value> words) {
+  ++counts.exchanges;
   // Only ttg.convert_layout reaches other CTAs, and it knows no constants to
   // invert bits with: read the words of all positions and select.
   Run run{Owner::Block, axisBits[Owner::Block]};
@@ -214,7 +227,8 @@ SmallVector<Value> FlipEmitter::exchangeBlocks(ArrayRef<Value> words) {
   return fromEnd.front();
 }
 
-LogicalResult lowerFlip(ScanOp op, const TargetInfoBase &targetInfo) {
+LogicalResult lowerFlip(ScanOp op, const TargetInfoBase &targetInfo,
+                        bool remarks) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
   RankedTensorType type = op.getInputTypes().front();
@@ -222,30 +236,38 @@ LogicalResult lowerFlip(ScanOp op, const TargetInfoBase &targetInfo) {
   // tt.scan's verifier lets no layout pass of which an axis could not be split.
   std::optional<SmallVector<Run>> runs = planScan(layout, op.getAxis());
   if (!runs)
-    return op.emitOpError("cannot be lowered: no lane or register holds bits "
-                          "of axis ")
+    return op.emitError("tl.flip cannot be lowered: no lane or register holds "
+                        "bits of axis ")
            << op.getAxis() << " of " << type
            << " alone; TRITON_NATIVE_SCAN=0 selects upstream's tl.flip";
-  bool crossesBlocks = llvm::any_of(
-      *runs, [](const Run &run) { return run.owner == Owner::Block; });
-  if (crossesBlocks && !targetInfo.isCuda())
-    return op.emitOpError("cannot be lowered: the flipped axis ")
+  if (crossesBlocks(*runs) && !targetInfo.isCuda())
+    return op.emitError("tl.flip cannot be lowered: axis ")
            << op.getAxis()
            << " crosses CTAs, which cannot exchange elements on this target; "
               "use num_ctas=1";
+  if (crossesBlocks(*runs))
+    allowInlining(op);
 
   FlipEmitter emitter(op, rewriter, layout, *runs, targetInfo);
   SmallVector<Value> results;
-  for (Value operand : op.getSrcs())
-    results.push_back(packStruct(
-        rewriter, loc, emitter.flip(unpackStruct(rewriter, loc, operand)),
-        cast<RankedTensorType>(operand.getType())));
+  for (auto [operand, result] : llvm::zip_equal(op.getSrcs(), op.getResult()))
+    results.push_back(
+        packResult(rewriter, loc,
+                   emitter.flip(unpackStruct(rewriter, loc, operand)), result));
+  if (remarks) {
+    InFlightDiagnostic remark = op.emitRemark("flip");
+    describe(*remark.getUnderlyingDiagnostic(), op.getAxis(), type, *runs);
+    remark << "; a thread executes " << emitter.statistics().shuffles
+           << " shuffles, " << emitter.statistics().exchanges << " exchanges";
+  }
   rewriter.replaceOp(op, results);
   return success();
 }
 
 struct LowerFlipPass : PassWrapper<LowerFlipPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerFlipPass)
+
+  explicit LowerFlipPass(bool remarks) : remarks(remarks) {}
 
   StringRef getArgument() const override { return "lower-flip"; }
   StringRef getDescription() const override {
@@ -266,20 +288,22 @@ struct LowerFlipPass : PassWrapper<LowerFlipPass, OperationPass<ModuleOp>> {
       return;
     auto targetInfo = TargetInfoBase::fromModuleOp(getOperation());
     if (!targetInfo) {
-      flips.front().emitOpError("cannot be lowered: the module names no known "
-                                "target in its ttg.target attribute");
+      flips.front().emitError("tl.flip cannot be lowered: the module names no "
+                              "known target in its ttg.target attribute");
       return signalPassFailure();
     }
     for (ScanOp op : flips)
-      if (failed(lowerFlip(op, *targetInfo)))
+      if (failed(lowerFlip(op, *targetInfo, remarks)))
         return signalPassFailure();
   }
+
+  bool remarks;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createLowerFlipPass() {
-  return std::make_unique<LowerFlipPass>();
+std::unique_ptr<Pass> createLowerFlipPass(bool remarks) {
+  return std::make_unique<LowerFlipPass>(remarks);
 }
 
 } // namespace mlir::triton::scan

@@ -1,5 +1,6 @@
 //===- LowerScan.cpp - Replaces tt.scan by code on registers --------------===//
 
+#include "Clusters.h"
 #include "Fp8Arithmetic.h"
 #include "ScanEmitter.h"
 #include "StructCast.h"
@@ -43,24 +44,12 @@ void convertToBlocked(ScanOp op, RewriterBase &rewriter) {
 void emitRemark(ScanOp op, ArrayRef<Run> runs,
                 ScanEmitter::Statistics statistics) {
   InFlightDiagnostic remark = op.emitRemark();
-  remark << (op.getReverse() ? "reverse" : "forward") << " scan along axis "
-         << op.getAxis() << " of " << op.getInputTypes().front()
-         << "; axis bits, finest first:";
-  for (const Run &run : runs)
-    remark << " " << run.bits.size() << " " << dimNameOf(run.owner);
-  if (runs.empty())
-    remark << " none";
+  remark << (op.getReverse() ? "reverse" : "forward") << " scan";
+  describe(*remark.getUnderlyingDiagnostic(), op.getAxis(),
+           op.getInputTypes().front(), runs);
   remark << "; a thread executes " << statistics.shuffles << " shuffles, "
          << statistics.exchanges << " exchanges, " << statistics.combines
          << " combines";
-}
-
-/// Is `value` handed to another block of its function as it is?
-bool leavesBlock(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
-    return user->getNumRegions() != 0 ||
-           (user == user->getBlock()->getTerminator() && !isa<ReturnOp>(user));
-  });
 }
 
 LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
@@ -82,13 +71,13 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
            << op.getAxis() << " of " << op.getInputTypes().front()
            << " into bits; TRITON_NATIVE_SCAN=0 selects upstream's lowering";
 
-  bool crossesBlocks = llvm::any_of(
-      *runs, [](const Run &run) { return run.owner == Owner::Block; });
-  if (crossesBlocks && !targetInfo.isCuda())
+  if (crossesBlocks(*runs) && !targetInfo.isCuda())
     return op.emitOpError("cannot be lowered: axis ")
            << op.getAxis()
            << " crosses CTAs, which cannot share totals on this target; "
               "use num_ctas=1";
+  if (crossesBlocks(*runs))
+    allowInlining(op);
 
   SmallVector<Tuple> elements(numRegisters(layout));
   for (Value operand : op.getSrcs())
@@ -103,17 +92,10 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
 
   SmallVector<Value> results;
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
-    auto type = cast<RankedTensorType>(result.getType());
-    Value packed = packStruct(
+    results.push_back(packResult(
         rewriter, loc,
         llvm::map_to_vector(elements, [i = i](Tuple &t) { return t[i]; }),
-        type);
-    // Triton's AxisInfo gives a cast the rank of the struct and, for AMD,
-    // asserts that ranks agree where blocks meet. A conversion to the same
-    // layout costs no instruction and keeps the cast away from there.
-    if (type.getRank() > 1 && leavesBlock(result))
-      packed = gpu::ConvertLayoutOp::create(rewriter, loc, type, packed);
-    results.push_back(packed);
+        result));
   }
   rewriter.replaceOp(op, results);
   return success();

@@ -4,6 +4,8 @@
 #include "Prefix.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "triton-scan/Analysis/ScanPlan.h"
+#include "triton/Dialect/Triton/IR/Dialect.h"
+#include "triton/Dialect/TritonGPU/IR/Dialect.h"
 
 namespace mlir::triton::scan {
 
@@ -35,6 +37,23 @@ Value packStruct(OpBuilder &builder, Location loc, ValueRange elements,
                                         ArrayRef<int64_t>{int64_t(i)});
   return UnrealizedConversionCastOp::create(builder, loc, type, value)
       .getResult(0);
+}
+
+/// Is `value` handed to another block of its function as it is?
+static bool leavesBlock(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return user->getNumRegions() != 0 ||
+           (user == user->getBlock()->getTerminator() && !isa<ReturnOp>(user));
+  });
+}
+
+Value packResult(OpBuilder &builder, Location loc, ValueRange elements,
+                 Value result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  Value packed = packStruct(builder, loc, elements, type);
+  if (type.getRank() > 1 && leavesBlock(result))
+    packed = gpu::ConvertLayoutOp::create(builder, loc, type, packed);
+  return packed;
 }
 
 } // namespace mlir::triton::scan

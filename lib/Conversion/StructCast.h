@@ -15,6 +15,13 @@ SmallVector<Value> unpackStruct(OpBuilder &builder, Location loc, Value tensor);
 Value packStruct(OpBuilder &builder, Location loc, ValueRange elements,
                  RankedTensorType type);
 
+/// The same for what replaces `result`, an op's tensor. Triton's AxisInfo gives
+/// a cast the rank of the struct and, for AMD, asserts that ranks agree where
+/// blocks meet: where `result` is handed to another block, a conversion to the
+/// same layout, which costs no instruction, keeps the cast away from there.
+Value packResult(OpBuilder &builder, Location loc, ValueRange elements,
+                 Value result);
+
 } // namespace mlir::triton::scan
 
 #endif // TRITON_SCAN_LIB_CONVERSION_STRUCTCAST_H

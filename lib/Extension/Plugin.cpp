@@ -44,13 +44,16 @@ static void registerInlineScans() {
   registerPass(triton::scan::createInlineScansPass);
 }
 
-static void addLowerFlip(PassManager *pm, const std::vector<std::string> &) {
+// Takes one optional argument, "remarks".
+static void addLowerFlip(PassManager *pm,
+                         const std::vector<std::string> &args) {
   triton::scan::keepFirstError(*pm);
-  pm->addPass(triton::scan::createLowerFlipPass());
+  bool remarks = llvm::is_contained(args, "remarks");
+  pm->addPass(triton::scan::createLowerFlipPass(remarks));
 }
 
 static void registerLowerFlip() {
-  registerPass(triton::scan::createLowerFlipPass);
+  registerPass([] { return triton::scan::createLowerFlipPass(); });
 }
 
 // Takes one optional argument, "remarks".

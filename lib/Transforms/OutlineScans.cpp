@@ -110,8 +110,8 @@ LogicalResult inlineBack(ElementwiseInlineAsmOp opaque, ScanOp scan) {
   auto type = cast<RankedTensorType>(opaque->getOperand(0).getType());
   unsigned axis = scan.getAxis();
   if (type.getShape()[axis] != scan.getInputTypes().front().getShape()[axis])
-    return opaque->emitError()
-           << "'tt.scan' op cannot be lowered: axis " << axis
+    return opaque->emitError(isFlip(scan) ? "tl.flip" : "'tt.scan' op")
+           << " cannot be lowered: axis " << axis
            << " is split between groups of warps; use warp_specialize=False "
               "for the loop";
   OpBuilder builder(opaque);

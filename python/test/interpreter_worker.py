@@ -99,7 +99,8 @@ def _launch(request: Request) -> list:
     module = importlib.import_module(request.module)
     tensors = [HostTensor(a[0], a[1]) if isinstance(a, tuple) else a for a in request.arguments]
     constexprs = {
-        name: getattr(module, value[0]) if isinstance(value, tuple) else value
+        # A Named comes as that of another module; plain tuples are constexprs.
+        name: getattr(module, value.name) if hasattr(value, "_fields") else value
         for name, value in request.constexprs.items()
     }
     getattr(module, request.kernel)[request.grid](*tensors, **constexprs)

@@ -13,10 +13,12 @@ from fuzz import operators as ops
 from fuzz import runner
 from fuzz.backends import NUMPY, NumpyBackend
 from fuzz.campaign import run_programs
+from fuzz.kernels import STEPS, draws, run_kernels
 from fuzz.layouts import TARGETS, Layout, Machine, linear_layouts
 from fuzz.oracle import fold
-from fuzz.programs import Program, Scan
+from fuzz.programs import FORMS, LOOPS, Program, Scan
 from fuzz.steps import StepError
+from interpreter_worker import Interpreter
 from triton.tools.ptx_sim.errors import PtxSimError
 
 # About 30 s on one core.
@@ -33,6 +35,17 @@ def test_new_seed(capsys: pytest.CaptureFixture[str]) -> None:
         # stderr, because the processes of pytest-xdist have no stdout
         print(f" [fuzz seed {seed}]", end=" ", file=sys.stderr, flush=True)
     assert run_programs(seed, PROGRAMS) >= PROGRAMS
+
+
+@pytest.mark.parametrize("seed", [2026, None])
+def test_kernels(seed: int | None, capsys: pytest.CaptureFixture[str]) -> None:
+    """Kernels in Python, a share of them interpreted, too."""
+    if seed is None:
+        seed = secrets.randbelow(1 << 31)
+        with capsys.disabled():
+            print(f" [fuzz kernels' seed {seed}]", end=" ", file=sys.stderr, flush=True)
+    with Interpreter() as interpreter:
+        assert run_kernels(seed, 60, interpreter) == 60
 
 
 @pytest.mark.parametrize("target", ["hip:gfx942", "hip:gfx1100"])
@@ -55,7 +68,7 @@ def test_amd_step_by_step(target: str) -> None:
 def test_step_by_step_is_for_amd_only() -> None:
     """What the evaluator does not know is an error, and not passed over."""
     with pytest.raises(StepError, match=r"unknown operation: nvvm\.shfl"):
-        run_programs(2026, 20, check=runner.run_steps)
+        run_programs(2026, 20, check=runner.run_steps, max_scans=1)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -79,6 +92,25 @@ def test_found_sixteen_warps_beside_other_lanes(rows: bool, reverse: bool) -> No
     operator = ops.affine_map("i32")
     scan = Scan(Layout(shape, encoding), int(rows), reverse, operator, "none", 1, False, 0)
     runner.run(Program(Machine(32, 16, 1), (scan,)))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_found_functions_that_cross_ctas(reverse: bool) -> None:
+    """Upstream refuses the barrier of a cluster in a function that is not inlined."""
+    layout = Layout(
+        (128,),
+        "#ttg.linear<{register = [], lane = [[2], [4], [8], [16], [32]], warp = [[64]], "
+        "block = [[1]]}>",
+    )
+    scan = Scan(layout, 0, reverse, ops.affine_map("i32"), "none", 1, False, 0, "call")
+    # With a second one, whose function does not cross CTAs.
+    flat = Layout(
+        (128,),
+        "#ttg.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64]], "
+        "block = [[0]]}>",
+    )
+    other = Scan(flat, 0, reverse, ops.affine_map("i32"), "none", 1, False, 1, "call")
+    runner.run(Program(Machine(32, 2, 2), (scan, other)))
 
 
 def test_a_dropped_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,8 +242,9 @@ def test_programs_vary() -> None:
     def note(program):
         seen.add(("warps", program.machine.warps))
         seen.add(("ctas", program.machine.ctas))
+        seen.add(("workers", len(program.workers)))
         for scan in program.scans:
-            seen.update([("loop", scan.loop), ("reverse", scan.reverse)])
+            seen.update([("loop", scan.loop), ("reverse", scan.reverse), ("form", scan.form)])
             seen.add(("operands", len(scan.operator.kinds)))
             seen.update(("kind", kind) for kind in scan.operator.kinds)
             seen.add(("rank", len(scan.layout.shape)))
@@ -219,10 +252,34 @@ def test_programs_vary() -> None:
             seen.add(scan.layout.encoding.split("<")[0])
 
     run_programs(3, 300, check=note)
-    wanted = {("warps", w) for w in (1, 2, 4, 8, 16)} | {("ctas", c) for c in (1, 2, 4)}
-    wanted |= {("loop", loop) for loop in ("none", "repeat", "reload")}
+    wanted = {("warps", w) for w in (1, 2, 4, 8, 16)} | {("ctas", c) for c in (1, 2, 4, 8)}
+    wanted |= {("loop", loop) for loop in LOOPS} | {("form", form) for form in FORMS}
+    wanted |= {("workers", n) for n in range(3)}
     wanted |= {("operands", n) for n in range(1, 5)} | {("rank", n) for n in range(1, 4)}
     wanted |= {("kind", kind) for kind in NUMPY}
     wanted |= {("reverse", b) for b in (False, True)} | {("has copies", b) for b in (False, True)}
-    wanted |= {"#ttg.linear", "#ttg.slice", "#ttg.blocked"}
+    wanted |= {"#ttg.linear", "#ttg.slice", "#ttg.blocked", "#ttg.nvidia_mma"}
+    assert not wanted - seen
+
+
+def test_kernels_vary() -> None:
+    """Chains of all steps, in clusters and interpreted; products of all types for both
+    capabilities; 2 to 4 stages; Gluon's layouts."""
+    seen = set()
+
+    @hypothesis.seed(4)
+    @hypothesis.settings(max_examples=300, deadline=None, database=None)
+    @hypothesis.given(draws)
+    def note(draw):
+        seen.add(draw.family)
+        values = dict(draw.values)
+        for name in ("num_ctas", "interpreted", "capability", "what", "stages"):
+            seen.add((name, values.get(name)))
+        seen.update(("step", step) for step, _, _ in values.get("steps", ()))
+
+    note()
+    wanted = {"chain", "line", "pipeline", "product"} | {("step", step) for step in STEPS}
+    wanted |= {("num_ctas", n) for n in (1, 2, 4, 8)} | {("stages", n) for n in (2, 3, 4)}
+    wanted |= {("capability", n) for n in (80, 90)} | {("interpreted", b) for b in (False, True)}
+    wanted |= {("what", what) for what in ("sum", "pair", "flip", "both")}
     assert not wanted - seen

@@ -15,4 +15,4 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 2 : i32, "ttg.thr
   }
 }
 
-// CHECK: error: 'tt.scan' op cannot be lowered: the flipped axis 0 crosses CTAs, which cannot exchange elements on this target; use num_ctas=1
+// CHECK: error: tl.flip cannot be lowered: axis 0 crosses CTAs, which cannot exchange elements on this target; use num_ctas=1

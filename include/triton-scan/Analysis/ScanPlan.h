@@ -8,6 +8,7 @@
 #define TRITON_SCAN_ANALYSIS_SCANPLAN_H
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
 #include "triton/Tools/LinearLayout.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
@@ -45,6 +46,11 @@ unsigned numRegisters(const LinearLayout &layout);
 /// owner that moves nothing else; such a layout has to be converted first.
 std::optional<llvm::SmallVector<Run>> planScan(const LinearLayout &layout,
                                                unsigned axis);
+
+/// Appends what a remark says of a scan or flip along `axis` of `type`, up to
+/// the runs: " along axis 0 of <type>; axis bits, finest first: 2 register".
+void describe(Diagnostic &remark, unsigned axis, RankedTensorType type,
+              llvm::ArrayRef<Run> runs);
 
 /// Returns the name of an axis as an out-dim of layouts.
 StringAttr axisDimOf(MLIRContext *ctx, unsigned axis);

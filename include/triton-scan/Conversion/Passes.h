@@ -22,8 +22,11 @@ std::unique_ptr<Pass> createLowerScanPass(bool remarks = false);
 /// Analysis/Flip.h) by moves of the registers of each thread.
 ///
 /// It runs where the pass above does, before it. Fails with an error at the
-/// flip's location when the module has no known target.
-std::unique_ptr<Pass> createLowerFlipPass();
+/// flip's location when the module has no known target, or when the axis
+/// crosses CTAs that cannot exchange elements.
+///
+/// With `remarks`, emits one remark a flip, such as that of a scan.
+std::unique_ptr<Pass> createLowerFlipPass(bool remarks = false);
 
 } // namespace mlir::triton::scan
 

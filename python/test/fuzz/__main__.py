@@ -18,22 +18,31 @@ import tempfile
 import time
 from pathlib import Path
 
+from interpreter_worker import Interpreter
+
 from .layouts import TARGETS
 
 CHUNK = 100  # programs
+KERNELS = 12  # for each chunk
 
 
-def work(seed: int, number: int, target: str, current: Path) -> None:
+def work(seed: int, number: int, target: str, current: Path, interpreter=None) -> None:
     """Check `number` scans and print the count of each chunk; chunks have seeds of their own.
 
     current: holds the program being checked, should the process die
+    interpreter: what runs a share of the kernels, too
     """
     from fuzz import runner
     from fuzz.campaign import run_programs
+    from fuzz.kernels import run_kernels
 
     check = runner.run if target.startswith("cuda") else runner.run_steps
     done = chunk = 0
     while done < number:
+        if check is runner.run:
+            done += run_kernels(
+                seed + chunk, KERNELS, interpreter, lambda draw: current.write_text(str(draw))
+            )
         count = run_programs(
             seed + chunk,
             CHUNK,
@@ -104,7 +113,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.work:
         seed, number, target, current = options.work
-        work(int(seed), int(number), target, Path(current))
+        with Interpreter() as interpreter:
+            work(int(seed), int(number), target, Path(current), interpreter)
         return 0
     seed = secrets.randbelow(1 << 31) if options.seed is None else options.seed
     return supervise(seed, options.number, options.processes, options.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from hypothesis import strategies as st
@@ -45,12 +45,14 @@ class Layout:
     viewer: an encoding with one more dimension, in front, of `copies` elements, in which each
         thread that holds a copy of the tensor has an element of its own; None without copies.
         Without the first dimension it is the same layout as `encoding`.
+    bases: by owner, where the layout was made of them.
     """
 
     shape: tuple[int, ...]
     encoding: str
     viewer: str | None = None
     copies: int = 1
+    bases: dict[str, list[tuple[int, ...]]] | None = field(default=None, compare=False)
 
 
 def sliced(encoding: str, dim: int) -> str:
@@ -115,7 +117,7 @@ def linear_layouts(draw, machine: Machine, shape: tuple[int, ...], max_bits: int
         del rest[:count]
     parent = _linear(viewer)
     encoding = draw(st.sampled_from((_linear(bases), sliced(parent, 0))))
-    return Layout(shape, encoding, parent if copies > 1 else None, copies)
+    return Layout(shape, encoding, parent if copies > 1 else None, copies, bases)
 
 
 @st.composite
@@ -151,9 +153,32 @@ def blocked_layouts(draw, machine: Machine, shape: tuple[int, ...]) -> Layout:
 
 
 @st.composite
+def mma_layouts(draw, machine: Machine, max_bits: int) -> Layout:
+    """Accumulators of mma.sync and wgmma, and slices of these."""
+    row_bits = draw(st.integers(1, 6))
+    column_bits = draw(st.integers(3, max(3, min(7, max_bits - row_bits))))
+    shape = (1 << row_bits, 1 << column_bits)
+    if machine.warps >= 4 and draw(st.booleans()):
+        width = 1 << draw(st.integers(3, column_bits))
+        text = f"versionMajor = 3, versionMinor = 0, warpsPerCTA = [{machine.warps}, 1], "
+        text += f"instrShape = [16, {width}, 16]"
+    else:
+        down = 1 << draw(st.integers(0, machine.bits("warp")))
+        text = f"versionMajor = 2, versionMinor = 0, warpsPerCTA = [{down}, "
+        text += f"{machine.warps // down}], instrShape = [16, 8]"
+    encoding = f"#ttg.nvidia_mma<{{{text}}}>"
+    dim = draw(st.sampled_from((None, None, None, 0, 1)))
+    if dim is None:
+        return Layout(shape, encoding)
+    return Layout((shape[1 - dim],), sliced(encoding, dim))
+
+
+@st.composite
 def layouts(draw, machine: Machine, max_bits: int) -> Layout:
     """Layouts in which all threads together hold at most 2^max_bits elements, copies included, or
     one each if that is more."""
+    if machine.target.startswith("cuda") and machine.ctas == 1 and draw(st.integers(0, 11)) == 11:
+        return draw(mma_layouts(machine, max_bits))
     shape = draw(shapes(max_bits))
     if draw(st.integers(0, 9)) < 8:
         return draw(linear_layouts(machine, shape, max_bits))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from dataclasses import dataclass
 from math import prod
 
@@ -11,15 +13,22 @@ from .backends import TextBackend, is_float
 from .layouts import TARGETS, Layout, Machine, layouts, sliced
 from .operators import Operator, operators
 
+FORMS = ("scan", "flip", "between flips", "twice", "call")
+LOOPS = ("none", "reload", "repeat", "while", "if")
+
 
 @dataclass(frozen=True)
 class Scan:
     """One scan, with pointers of its own.
 
-    loop: "none"; "repeat" scans `trips` times what the scan before gave; "reload" scans `trips`
-        tensors and adds up the results (the maximum of floats, xor of i1).
+    loop: "none"; "repeat" scans `trips` times what the scan before gave, "while" too, in an
+        scf.while; "reload" scans `trips` tensors and adds up the results (the maximum of floats,
+        xor of i1); "if" scans if `trips` is more than 1, and else does nothing.
     is_static: is the trip count a constant?
     seed: of the data
+    form: "scan"; "flip" flips instead; "between flips" flips before and after the scan; "twice"
+        adds up, as above, a scan and one in the other direction; "call" scans in a function that
+        is not inlined.
     """
 
     layout: Layout
@@ -30,6 +39,7 @@ class Scan:
     trips: int
     is_static: bool
     seed: int
+    form: str = "scan"
 
     @property
     def num_tensors(self) -> int:
@@ -39,15 +49,24 @@ class Scan:
     def __str__(self) -> str:
         direction = "reverse" if self.reverse else "forward"
         loop = f", {self.loop} x{self.trips}" if self.loop != "none" else ""
-        return f"{self.operator.name}, axis {self.axis}, {direction}{loop}, data seed {self.seed}"
+        form = f", {self.form}" if self.form != "scan" else ""
+        return (
+            f"{self.operator.name}, axis {self.axis}, {direction}{form}{loop}, "
+            f"data seed {self.seed}"
+        )
 
 
 @dataclass(frozen=True)
 class Program:
-    """Scans in one kernel, so that they share the cost of a compilation and of a launch."""
+    """Scans in one kernel, so that they share the cost of a compilation and of a launch.
+
+    workers: the warps of the partitions of a ttg.warp_specialize in which the scans after the first
+        are, one each; empty if there is none.
+    """
 
     machine: Machine
     scans: tuple[Scan, ...]
+    workers: tuple[int, ...] = ()
 
     def describe(self) -> str:
         """Return the TTGIR below a comment for each scan."""
@@ -59,10 +78,14 @@ class Program:
 
 
 @st.composite
-def scans(draw, machine: Machine, max_bits: int) -> Scan:
+def scans(draw, machine: Machine, max_bits: int, forms: tuple[str, ...] = FORMS) -> Scan:
     layout = draw(layouts(machine, max_bits))
     operator = draw(operators())
-    loops = ("none", "none", "reload", "repeat") if operator.is_closed else ("none", "reload")
+    form = draw(st.sampled_from(("scan", "scan", *forms)))
+    loops = ["none", "none", "reload", "if"]
+    # What is added up twice is no longer what the operator takes.
+    if operator.is_closed and form != "twice":
+        loops += ["repeat", "while"]
     loop = draw(st.sampled_from(loops))
     return Scan(
         layout,
@@ -73,14 +96,32 @@ def scans(draw, machine: Machine, max_bits: int) -> Scan:
         draw(st.integers(1, 3)) if loop != "none" else 1,
         loop != "none" and draw(st.booleans()),
         draw(st.integers(0, 999)),
+        form,
     )
 
 
 @st.composite
+def specialized(draw) -> Program:
+    """Programs whose scans are in partitions with numbers of warps of their own."""
+    ctas = draw(st.sampled_from((1, 1, 1, 2)))
+    warps = draw(st.sampled_from((4, 4, 8)))
+    workers = tuple(draw(st.lists(st.sampled_from((1, 2, 4)), min_size=1, max_size=2)))
+    inside = [
+        draw(scans(machine, machine.thread_bits + 1, FORMS[:-1]))
+        for machine in (Machine(32, own, ctas) for own in (warps, *workers))
+    ]
+    return Program(Machine(32, warps, ctas), tuple(inside), workers)
+
+
+@st.composite
 def programs(draw, max_scans: int = 6, target: str = "cuda:90") -> Program:
-    """Programs for 1 to 16 warps and, for NVIDIA, 1 to 4 CTAs."""
-    ctas = draw(st.sampled_from((1, 1, 1, 1, 1, 1, 2, 4))) if target.startswith("cuda") else 1
-    warps = draw(st.sampled_from((1, 2, 4, 8, 16) if ctas == 1 else (1, 2, 4)))
+    """Programs for 1 to 16 warps and, for NVIDIA, 1 to 8 CTAs."""
+    is_cuda = target.startswith("cuda")
+    if is_cuda and max_scans > 1 and draw(st.integers(0, 11)) == 11:
+        return draw(specialized())
+    few = (1,) * 12
+    ctas = draw(st.sampled_from((*few, 2, 2, 4, 4, 8))) if is_cuda else 1
+    warps = draw(st.sampled_from({1: (1, 2, 4, 8, 16), 8: (1, 2)}.get(ctas, (1, 2, 4))))
     machine = Machine(TARGETS[target], warps, ctas, target)
     # Now and then a large tensor by itself; 128 elements a thread take seconds to compile.
     size = draw(st.integers(0, 199))
@@ -206,6 +247,93 @@ class _Writer:
         self.line(f"}}) : ({', '.join(types)}) -> ({', '.join(types)})")
         return [f"{result}#{i}" for i in range(len(kinds))]
 
+    def flip(self, scan: Scan, values: list[str]) -> list[str]:
+        """Define the flipped tensors, as tl.flip does (lib/Analysis/Flip.cpp)."""
+        flipped = []
+        for value, kind in zip(values, scan.operator.kinds, strict=True):
+            tensor = _tensor(scan.layout.shape, kind, scan.layout.encoding)
+            result, mark = self.fresh(), self.fresh()
+            self.line(
+                f'{result} = "tt.scan"({value}) <{{axis = {scan.axis} : i32, reverse = false}}> ({{'
+            )
+            self.line(f"^bb0(%a: {kind}, %b: {kind}):")
+            self.line(
+                f'  {mark} = tt.extern_elementwise %a, %b {{libname = "triton_scan", libpath = "", '
+                f'pure = true, symbol = "triton_scan_flip"}} : ({kind}, {kind}) -> {kind}'
+            )
+            self.line(f"  tt.scan.return {mark} : {kind}")
+            self.line(f"}}) : ({tensor}) -> {tensor}")
+            flipped.append(result)
+        return flipped
+
+    def call(self, scan: Scan, values: list[str]) -> list[str]:
+        """Define the results of a call of the scan's function; see function()."""
+        results, arguments = _signature(scan)
+        captured = [f"%{self.prefix}c{i}" for i in range(len(scan.operator.captured))]
+        result = self.fresh()
+        self.line(
+            f"{result}:{len(results)} = tt.call @{self.prefix}scan"
+            f"({', '.join([*values, *captured])}) : ({', '.join(arguments)}) -> "
+            f"({', '.join(results)})"
+        )
+        return [f"{result}#{i}" for i in range(len(results))]
+
+    def computed(self, scan: Scan, values: list[str]) -> list[str]:
+        """Define what the scan's form makes of the values."""
+        if scan.form == "flip":
+            return self.flip(scan, values)
+        if scan.form == "between flips":
+            return self.flip(scan, self.scan(scan, self.flip(scan, values)))
+        if scan.form == "call":
+            return self.call(scan, values)
+        results = self.scan(scan, values)
+        if scan.form == "twice":
+            others = self.scan(dataclasses.replace(scan, reverse=not scan.reverse), values)
+            results = [
+                self.define(
+                    f"arith.{_accumulate(kind)} {a}, {b} : "
+                    f"{_tensor(scan.layout.shape, kind, scan.layout.encoding)}"
+                )
+                for kind, a, b in zip(scan.operator.kinds, results, others, strict=True)
+            ]
+        return results
+
+    def repeated(self, scan: Scan, values: list[str]) -> list[str]:
+        """Define what an scf.while or scf.if around the scan gives."""
+        shape, encoding = scan.layout.shape, scan.layout.encoding
+        types = [_tensor(shape, kind, encoding) for kind in scan.operator.kinds]
+        end = f"%{self.prefix}n"
+        if scan.is_static:
+            end = self.define(f"arith.constant {scan.trips} : i32")
+        one = self.define("arith.constant 1 : i32")
+        if scan.loop == "if":
+            condition = self.define(f"arith.cmpi sgt, {end}, {one} : i32")
+            result = self.fresh()
+            listed = ", ".join(types)
+            self.line(f"{result}:{len(types)} = scf.if {condition} -> ({listed}) {{")
+            inside = self.computed(scan, values)
+            self.line(f"scf.yield {', '.join(inside)} : {listed}")
+            self.line("} else {")
+            self.line(f"scf.yield {', '.join(values)} : {listed}")
+            self.line("}")
+            return [f"{result}#{i}" for i in range(len(types))]
+        lower = self.define("arith.constant 0 : i32")
+        listed = ", ".join(["i32", *types])
+        result = self.fresh()
+        before, after = ([self.fresh() for _ in range(len(types) + 1)] for _ in "ba")
+        pairs = ", ".join(f"{a} = {b}" for a, b in zip(before, [lower, *values], strict=True))
+        self.line(f"{result}:{len(before)} = scf.while ({pairs}) : ({listed}) -> ({listed}) {{")
+        goes_on = self.define(f"arith.cmpi slt, {before[0]}, {end} : i32")
+        self.line(f"scf.condition({goes_on}) {', '.join(before)} : {listed}")
+        self.line("} do {")
+        arguments = zip(after, ["i32", *types], strict=True)
+        self.line(f"^bb0({', '.join(f'{a}: {t}' for a, t in arguments)}):")
+        following = self.define(f"arith.addi {after[0]}, {one} : i32")
+        inside = self.computed(scan, after[1:])
+        self.line(f"scf.yield {', '.join([following, *inside])} : {listed}")
+        self.line("}")
+        return [f"{result}#{i + 1}" for i in range(len(types))]
+
     def looped(self, scan: Scan, inputs: list[str], offsets: str) -> list[str]:
         """Define what the loop around the scan gives."""
         shape, encoding = scan.layout.shape, scan.layout.encoding
@@ -234,13 +362,13 @@ class _Writer:
         )
         self.indent += "  "
         if scan.loop == "repeat":
-            after = self.scan(scan, inside)
+            after = self.computed(scan, inside)
         else:
             loaded = [
                 self.load(f"%{self.prefix}i{i}", inside[-1], shape, kind, encoding)
                 for i, kind in enumerate(kinds)
             ]
-            scanned = self.scan(scan, loaded)
+            scanned = self.computed(scan, loaded)
             after = [
                 self.define(f"arith.{_accumulate(kind)} {own}, {new} : {t}")
                 for kind, own, new, t in zip(kinds, inside, scanned, types, strict=False)
@@ -263,7 +391,9 @@ class _Writer:
                 for i, kind in enumerate(kinds)
             ]
         if scan.loop == "none":
-            values = self.scan(scan, values)
+            values = self.computed(scan, values)
+        elif scan.loop in ("while", "if"):
+            values = self.repeated(scan, values)
         else:
             values = self.looped(scan, values, offsets)
         if layout.viewer:
@@ -297,13 +427,51 @@ def _accumulate(kind: str) -> str:
     return "maxnumf" if is_float(kind) else "xori" if kind == "i1" else "addi"
 
 
+def _signature(scan: Scan) -> tuple[list[str], list[str]]:
+    """Return the types of the results and of the parameters of the scan's function."""
+    types = [_tensor(scan.layout.shape, kind, scan.layout.encoding) for kind in scan.operator.kinds]
+    return types, types + [kind for kind, _ in scan.operator.captured]
+
+
+def _function(scan: Scan, name: str, visibility: str, attributes: str = "") -> str:
+    """Return a function of the operands and the captured scalars that returns the scan."""
+    results, types = _signature(scan)
+    count = len(results)
+    names = [f"%x{i}" for i in range(count)]
+    names += [f"%s_c{i}" for i in range(len(types) - count)]
+    writer = _Writer("s_")
+    values = writer.scan(scan, names[:count])
+    writer.line(f"tt.return {', '.join(values)} : {', '.join(results)}")
+    parameters = ", ".join(f"{n}: {t}" for n, t in zip(names, types, strict=True))
+    body = "\n".join(writer.lines)
+    return (
+        f"  tt.func {visibility} @{name}({parameters}) -> ({', '.join(results)}){attributes} {{\n"
+        f"{body}\n  }}\n"
+    )
+
+
+def _partitioned(bodies: list[str], parameters: list[str], workers: tuple[int, ...]) -> str:
+    """Return a warp_specialize with a body in each partition."""
+    plain = [parameter.split(" {")[0] for parameter in parameters]
+    names, types = zip(*(parameter.split(": ") for parameter in plain), strict=True)
+    lines = [f"    ttg.warp_specialize({', '.join(names)})", "    default {", bodies[0]]
+    lines += ["      ttg.warp_yield", "    }"]
+    for number, (body, warps) in enumerate(zip(bodies[1:], workers, strict=True)):
+        partition = [f"    partition{number}({', '.join(plain)}) num_warps({warps}) {{", body]
+        # The kernel's parameters have other names in there.
+        lines += [re.sub(r"%(s\d+_)", rf"%p{number}_\1", text) for text in partition]
+        lines += ["      ttg.warp_return", "    }"]
+    lines[-1] += f" : ({', '.join(types)}) -> ()"
+    return "\n".join(lines)
+
+
 def write(program: Program) -> str:
     """Return the TTGIR of a program.
 
     The kernel's parameters are, for each scan: pointers to the operands, pointers to the results,
     the captured scalars, and the trip count unless there is no loop or it is static.
     """
-    aliases, parameters, bodies = [], [], []
+    aliases, parameters, bodies, functions = [], [], [], []
     for number, scan in enumerate(program.scans):
         prefix = f"s{number}_"
         for side in "io":
@@ -325,9 +493,15 @@ def write(program: Program) -> str:
                 aliases.append(f"#{alias}{number} = {encoding}\n")
                 body = body.replace(encoding, f"#{alias}{number}")
         bodies.append(body)
+        if scan.form == "call":
+            functions.append(
+                _function(scan, f"{prefix}scan", "private", " attributes {noinline = true}")
+            )
     body = "\n".join(bodies)
+    if program.workers:
+        body = _partitioned(bodies, parameters, program.workers)
     function = f"  tt.func public @fuzz({', '.join(parameters)}) {{\n{body}\n    tt.return\n  }}\n"
-    return "".join(aliases) + _module(program.machine, function)
+    return "".join(aliases) + _module(program.machine, "".join([*functions, function]))
 
 
 def write_functions(program: Program) -> str:
@@ -335,20 +509,9 @@ def write_functions(program: Program) -> str:
 
     Its parameters are the operands, then the captured scalars; it returns the results.
     """
-    functions = []
-    for number, scan in enumerate(program.scans):
-        layout, kinds = scan.layout, scan.operator.kinds
-        types = [_tensor(layout.shape, kind, layout.encoding) for kind in kinds]
-        parameters = [f"%x{i}: {t}" for i, t in enumerate(types)]
-        parameters += [f"%s_c{i}: {kind}" for i, (kind, _) in enumerate(scan.operator.captured)]
-        writer = _Writer("s_")
-        results = writer.scan(scan, [f"%x{i}" for i in range(len(kinds))])
-        writer.line(f"tt.return {', '.join(results)} : {', '.join(types)}")
-        body = "\n".join(writer.lines)
-        functions.append(
-            f"  tt.func public @scan{number}({', '.join(parameters)}) -> ({', '.join(types)}) {{\n"
-            f"{body}\n  }}\n"
-        )
+    functions = [
+        _function(scan, f"scan{number}", "public") for number, scan in enumerate(program.scans)
+    ]
     return _module(program.machine, "".join(functions))
 
 

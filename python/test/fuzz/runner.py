@@ -57,26 +57,42 @@ def compile_program(program: Program, last: str) -> tuple[str, dict]:
     return module, metadata
 
 
+def _added(scan: Scan, one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+    """Return what adding up means for the operands: the maximum of floats, xor of i1."""
+    sums = []
+    for kind, a, b in zip(scan.operator.kinds, one, other, strict=True):
+        if is_float(kind):
+            sums.append(np.maximum(a, b))
+        else:
+            sums.append(a ^ b if kind == "i1" else a + b)
+    return sums
+
+
+def _once(scan: Scan, values: list[np.ndarray]) -> list[np.ndarray]:
+    """Return what the scan's form makes of the operands."""
+    if scan.form == "flip":
+        return [np.flip(a, scan.axis) for a in values]
+    if scan.form == "between flips":
+        return fold(scan.operator, values, scan.axis, not scan.reverse)
+    results = fold(scan.operator, values, scan.axis, scan.reverse)
+    if scan.form == "twice":
+        other = fold(scan.operator, values, scan.axis, not scan.reverse)
+        results = _added(scan, results, other)
+    return results
+
+
 def expected(scan: Scan, operands: list[np.ndarray]) -> list[np.ndarray]:
     """Return what the scan and the loop around it give for buffers of scan.num_tensors tensors."""
-    if scan.loop == "none":
-        return fold(scan.operator, [a[0] for a in operands], scan.axis, scan.reverse)
-    if scan.loop == "repeat":
-        values = [a[0] for a in operands]
-        for _ in range(scan.trips):
-            values = fold(scan.operator, values, scan.axis, scan.reverse)
-        return values
-    totals = [np.zeros(scan.layout.shape, NUMPY[kind]) for kind in scan.operator.kinds]
-    for trip in range(scan.trips):
-        values = fold(scan.operator, [a[trip] for a in operands], scan.axis, scan.reverse)
-        for i, kind in enumerate(scan.operator.kinds):
-            if is_float(kind):
-                totals[i] = np.maximum(totals[i], values[i])
-            elif kind == "i1":
-                totals[i] = totals[i] ^ values[i]
-            else:
-                totals[i] = totals[i] + values[i]
-    return totals
+    if scan.loop == "reload":
+        totals = [np.zeros(scan.layout.shape, NUMPY[kind]) for kind in scan.operator.kinds]
+        for trip in range(scan.trips):
+            totals = _added(scan, totals, _once(scan, [a[trip] for a in operands]))
+        return totals
+    values = [a[0] for a in operands]
+    times = {"none": 1, "if": int(scan.trips > 1)}.get(scan.loop, scan.trips)
+    for _ in range(times):
+        values = _once(scan, values)
+    return values
 
 
 def _to_memory(values: np.ndarray, kind: str) -> np.ndarray:
@@ -121,7 +137,7 @@ def run(program: Program) -> None:
         ptx,
         1,
         [*arguments, *hidden],
-        num_warps=program.machine.warps,
+        num_warps=metadata["num_warps"],
         shared_bytes=metadata["shared"],
         cluster=program.machine.ctas,
     )

@@ -210,7 +210,7 @@ MUTATIONS = [
     ),
     Mutation(
         "a scan's result handed from block to block as a cast (aborts for AMD)",
-        _LOWER,
+        "Conversion/StructCast.cpp",
         "type.getRank() > 1 && leavesBlock(result)",
         "false && leavesBlock(result)",
     ),

@@ -1,0 +1,21 @@
+//===- Clusters.cpp - Scans and flips that cross CTAs ---------------------===//
+
+#include "Clusters.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "triton/Dialect/Triton/IR/Dialect.h"
+
+namespace mlir::triton::scan {
+
+bool crossesBlocks(ArrayRef<Run> runs) {
+  return llvm::any_of(runs,
+                      [](const Run &run) { return run.owner == Owner::Block; });
+}
+
+void allowInlining(Operation *op) {
+  if (op->getParentOfType<FuncOp>().isPublic())
+    return;
+  auto module = op->getParentOfType<ModuleOp>();
+  module.walk([](FuncOp function) { function->removeAttr("noinline"); });
+}
+
+} // namespace mlir::triton::scan
