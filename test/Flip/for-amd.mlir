@@ -23,6 +23,5 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK: ds_bpermute_b32
 // CHECK-NOT: s_barrier
 // CHECK: s_endpgm
