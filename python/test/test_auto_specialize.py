@@ -168,3 +168,9 @@ def test_loops_without_scans_are_upstreams(compile_kernel, target):
     count = re.compile(r"\b(?:ttn?g?|arith|scf)\.\w+")
     assert Counter(count.findall(ours)) == Counter(count.findall(upstreams))
     assert is_specialized(ours)
+
+
+@pytest.mark.parametrize("target", [HOPPER, BLACKWELL], ids=lambda t: str(t.arch))
+def test_upstream_refuses(compile_kernel, target):
+    with pytest.raises(RuntimeError, match="PassManager::run failed"):
+        compiled(compile_kernel, tiles, target, native=False, WHAT="sum")

@@ -14,6 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import CompilationError
 from triton.tools.asm_counts import count_amdgcn, count_ptx, ptx_opcodes
 from triton.tools.ptx_sim import Typed, run_kernel
+from triton.tools.ptx_sim import compile_kernel as simulator_kernel
 
 GFX942 = GPUTarget("hip", "gfx942", 64)
 GFX1100 = GPUTarget("hip", "gfx1100", 32)
@@ -365,6 +366,42 @@ def test_costs(compile_kernel, kernel, constants, kind, warps):
     assert ours.instructions <= upstreams.instructions
     selects = Counter(op.split(".")[0] for op in ptx_opcodes(compile_ptx(True)))["selp"]
     assert selects == 0
+
+
+# (tile, axis, warps, CTAs): what holds the axis, and (instructions, shuffles, barriers, accesses to
+# shared memory) of the native lowering and of upstream's: the table of docs/differences.md
+BITS = {
+    ((128, 4), 1, 1, 1): ("2 register", (39, 0, 0, 0), (39, 0, 0, 0)),
+    ((32, 16), 0, 1, 1): ("3 lane 2 register", (55, 16, 0, 0), (87, 48, 0, 0)),
+    ((32, 32), 1, 1, 1): ("2 register 3 lane", (103, 32, 0, 0), (167, 96, 0, 0)),
+    ((4, 128), 0, 4, 1): ("2 warp", (25, 0, 1, 2), (92, 8, 7, 8)),
+    ((1, 4096), 1, 4, 1): (
+        "2 register 5 lane 2 warp 3 register", (95, 0, 1, 16), (597, 224, 63, 64)
+    ),
+    ((2, 512), 0, 4, 2): ("1 block", (39, 0, 4, 3), (62, 4, 8, 4)),
+    ((1, 4096), 1, 4, 2): (
+        "2 register 5 lane 2 warp 2 register 1 block", (109, 0, 18, 20), (477, 128, 65, 48)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BITS, ids=str)
+def test_costs_by_bits(case, capfd, monkeypatch):
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    shape, axis, warps, ctas = case
+    runs, *wanted = BITS[case]
+    x = np.zeros(shape, np.float32)
+    constexprs = {"T": shape[0], "D": shape[1], "DIM": axis}
+    capfd.readouterr()
+    for native, counts in zip((True, False), wanted, strict=True):
+        with triton.knobs.scan.scope():
+            triton.knobs.scan.remarks = True
+            kernel, _ = simulator_kernel(
+                flip_tile, [x, x.copy()], constexprs, num_warps=warps, num_ctas=ctas, native=native
+            )
+        got = count_ptx(kernel.asm["ptx"])
+        assert (got.instructions, got.shuffles, got.barriers, got.shared) == counts
+    assert f"finest first: {runs};" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("target", [GFX942, GFX1100], ids=lambda t: t.arch)
