@@ -1,7 +1,8 @@
 """Scans and flips in loops that Triton specialises by itself (tl.range(..., warp_specialize=True)).
 
 Such loops load through TMA, which the simulator does not know: here the code is inspected, and
-gpu/specialized.py checks the values on a GPU.
+gpu/specialized.py checks the values on a GPU.  For sm_80, where nothing is specialised and
+descriptors become pointers, the scans are taken out and put back all the same, and simulated.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 import triton
 import triton.language as tl
+from scan_values import check, fold
 from triton.backends.compiler import GPUTarget
 
 HOPPER, BLACKWELL = (GPUTarget("cuda", n, 32) for n in (90, 100))
@@ -94,6 +97,28 @@ def tiles(
         tl.store(out + t * M * N + i, turned(acc, WHAT, AXIS, REVERSE))
 
 
+def turned_numpy(z: np.ndarray, what: str, axis: int, reverse: bool) -> np.ndarray:
+    """Return what turned() computes, in float64."""
+
+    def scanned(z, axis, reverse):
+        return fold(np.add, [z], axis, reverse)[0]
+
+    if what in ("sum", "cumsum"):
+        return scanned(z, axis, reverse)
+    if what == "flip":
+        return np.flip(z, axis)
+    if what == "pair":
+        sign = np.where(z > 0, 1.0, -1.0)
+        maps = fold(lambda a1, b1, a2, b2: (a2 * a1, a2 * b1 + b2), [sign, z], axis, reverse)
+        return maps[0] * maps[1]
+    if what == "branch":
+        return np.minimum(scanned(np.abs(z), axis, reverse), 1000.0)
+    if what == "both":
+        return scanned(z, axis, not reverse)
+    assert what == "axes"
+    return scanned(scanned(z, 1 - axis, reverse), axis, not reverse)
+
+
 WHATS = ("sum", "cumsum", "flip", "pair", "branch", "both", "axes")
 POINTERS = {"x": "*fp16", "y": "*fp16", "out": "*fp32", "n": "i32"}
 
@@ -174,3 +199,22 @@ def test_loops_without_scans_are_upstreams(compile_kernel, target):
 def test_upstream_refuses(compile_kernel, target):
     with pytest.raises(RuntimeError, match="PassManager::run failed"):
         compiled(compile_kernel, tiles, target, native=False, WHAT="sum")
+
+
+@pytest.mark.parametrize("what", WHATS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_values(axis, what):
+    x, y = (np.random.default_rng(s).integers(-2, 3, (128, 128)) for s in (1, 2))
+    check(
+        product,
+        [x.astype(np.float16), y[:, :32].astype(np.float16)],
+        lambda x, y, reverse: [turned_numpy(x @ y, what, axis, reverse)],
+        axis=axis,
+        outputs=[np.zeros((128, 32), np.float32)],
+        scalars=[2],
+        constexprs={
+            "M": 128, "N": 32, "K": 64, "AXIS": axis, "WHAT": what, "INSIDE": False, "STAGES": 2,
+        },
+        mirrored=False,  # flipping the inputs does not flip their product
+        capability=80,
+    )  # fmt: skip

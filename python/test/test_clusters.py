@@ -68,7 +68,7 @@ def test_sums(num_ctas, dtype):
     )
 
 
-@pytest.mark.parametrize("num_ctas", [2, 4, 8])
+@pytest.mark.parametrize("num_ctas", [2, 4, 8, 16])
 def test_rounding(num_ctas):
     """Each sum is a tree of depth log2(4096) at most, so as many roundings."""
     x = RNG(2).standard_normal(4096).astype(np.float32)

@@ -7,32 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scan_values import check, fold
-from test_auto_specialize import WHATS, product, tiles
+from scan_values import check
+from test_auto_specialize import WHATS, product, tiles, turned_numpy
 
 RNG = np.random.default_rng
-
-
-def turned(z: np.ndarray, what: str, axis: int, reverse: bool) -> np.ndarray:
-    """Return what the kernels' turned() computes, in float64."""
-
-    def scanned(z, axis, reverse):
-        return fold(np.add, [z], axis, reverse)[0]
-
-    if what in ("sum", "cumsum"):
-        return scanned(z, axis, reverse)
-    if what == "flip":
-        return np.flip(z, axis)
-    if what == "pair":
-        sign = np.where(z > 0, 1.0, -1.0)
-        maps = fold(lambda a1, b1, a2, b2: (a2 * a1, a2 * b1 + b2), [sign, z], axis, reverse)
-        return maps[0] * maps[1]
-    if what == "branch":
-        return np.minimum(scanned(np.abs(z), axis, reverse), 1000.0)
-    if what == "both":
-        return scanned(z, axis, not reverse)
-    assert what == "axes"
-    return scanned(scanned(z, 1 - axis, reverse), axis, not reverse)
 
 
 def small(*shape: int, seed: int) -> np.ndarray:
@@ -44,7 +22,7 @@ def small(*shape: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize(("m", "n"), [(128, 64), (64, 128), (256, 64)])
 def test_product(m, n, axis, what):
     def reference(x, y, reverse):
-        return [turned(x @ y, what, axis, reverse)]
+        return [turned_numpy(x @ y, what, axis, reverse)]
 
     check(
         product,
@@ -65,7 +43,7 @@ def test_product(m, n, axis, what):
 def test_inside_the_loop(axis, what):
     def reference(x, y, reverse):
         parts = [x[:, k : k + 64] @ y[k : k + 64] for k in range(0, 256, 64)]
-        return [sum(turned(z, what, axis, reverse) for z in parts)]
+        return [sum(turned_numpy(z, what, axis, reverse) for z in parts)]
 
     check(
         product,
@@ -86,7 +64,7 @@ def test_inside_the_loop(axis, what):
 @pytest.mark.parametrize("stages", [2, 4])
 def test_tiles(stages, axis, what):
     def reference(x, y, reverse):
-        parts = [turned(x[t : t + 128] @ y, what, axis, reverse) for t in range(0, 384, 128)]
+        parts = [turned_numpy(x[t : t + 128] @ y, what, axis, reverse) for t in range(0, 384, 128)]
         return [np.concatenate(parts)]
 
     check(
