@@ -26,13 +26,16 @@ static void registerChooseScanLayout() {
   registerPass(triton::scan::createChooseScanLayoutPass);
 }
 
-static void addOutlineScans(PassManager *pm, const std::vector<std::string> &) {
+// Takes one optional argument, "remarks".
+static void addOutlineScans(PassManager *pm,
+                            const std::vector<std::string> &args) {
   triton::scan::keepFirstError(*pm);
-  pm->addPass(triton::scan::createOutlineScansPass());
+  bool remarks = llvm::is_contained(args, "remarks");
+  pm->addPass(triton::scan::createOutlineScansPass(remarks));
 }
 
 static void registerOutlineScans() {
-  registerPass(triton::scan::createOutlineScansPass);
+  registerPass([] { return triton::scan::createOutlineScansPass(); });
 }
 
 static void addInlineScans(PassManager *pm, const std::vector<std::string> &) {

@@ -132,6 +132,8 @@ struct OutlineScansPass
     : PassWrapper<OutlineScansPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OutlineScansPass)
 
+  explicit OutlineScansPass(bool remarks) : remarks(remarks) {}
+
   StringRef getArgument() const override { return "outline-scans"; }
   StringRef getDescription() const override {
     return "make scans opaque elementwise ops before warps are specialised";
@@ -156,13 +158,19 @@ struct OutlineScansPass
       if (!splits || own.empty())
         return;
       if (permutesAxes(function) || !llvm::all_of(own, keepsRowsApart))
-        for (scf::ForOp loop : loops)
+        for (scf::ForOp loop : loops) {
           loop->removeAttr(specializeAttr);
+          if (remarks)
+            loop.emitRemark("the loop is pipelined and not warp-specialised, "
+                            "which could split the axis of a scan or flip");
+        }
     });
     for (auto [number, scan] : llvm::enumerate(scans))
       if (isolate(scan))
         outline(scan, number);
   }
+
+  bool remarks;
 };
 
 struct InlineScansPass : PassWrapper<InlineScansPass, OperationPass<ModuleOp>> {
@@ -195,8 +203,8 @@ struct InlineScansPass : PassWrapper<InlineScansPass, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> createOutlineScansPass() {
-  return std::make_unique<OutlineScansPass>();
+std::unique_ptr<Pass> createOutlineScansPass(bool remarks) {
+  return std::make_unique<OutlineScansPass>(remarks);
 }
 
 std::unique_ptr<Pass> createInlineScansPass() {

@@ -218,3 +218,21 @@ def test_values(axis, what):
         mirrored=False,  # flipping the inputs does not flip their product
         capability=80,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_remark_where_a_loop_is_not_specialized(compile_kernel, capfd, monkeypatch, axis):
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    capfd.readouterr()
+    for remarks in (False, True):
+        monkeypatch.setenv("TRITON_NATIVE_SCAN_REMARKS", str(int(remarks)))
+        compiled(compile_kernel, tiles, HOPPER, AXIS=axis, WHAT="sum")
+        said = re.findall(
+            r"test_auto_specialize\.py:(\d+):\d+: the loop is pipelined and not warp-specialised, "
+            r"which could split the axis of a scan or flip\n",
+            capfd.readouterr().err,
+        )
+        assert len(said) == (remarks and axis == 0)
+        for line in said:
+            text = tiles.raw_src[int(line) - tiles.starting_line_number]
+            assert "warp_specialize=True" in text

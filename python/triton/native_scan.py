@@ -227,7 +227,7 @@ def add_pass(pm, name: str) -> None:
     from triton._C.libtriton import passes
 
     load()
-    wants_remarks = name in ("lower_flip", "lower_scan") and knobs.scan.remarks
+    wants_remarks = name in ("outline_scans", "lower_flip", "lower_scan") and knobs.scan.remarks
     getattr(passes.plugin, f"add_{name}")(pm, ["remarks"] if wants_remarks else [])
 
 

@@ -16,8 +16,9 @@ std::unique_ptr<Pass> createChooseScanLayoutPass();
 /// Creates the pass that replaces the scans, and the flips, of functions with
 /// loops to be warp-specialised by opaque elementwise ops, so that upstream's
 /// passes can place them. Loops whose scans these passes would split along
-/// their axis are marked as not to be specialised.
-std::unique_ptr<Pass> createOutlineScansPass();
+/// their axis are marked as not to be specialised; with `remarks`, a remark at
+/// each says so.
+std::unique_ptr<Pass> createOutlineScansPass(bool remarks = false);
 
 /// Creates the pass that puts these scans back. Fails with an error at a scan
 /// that was split along its axis nevertheless.
