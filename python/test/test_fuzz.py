@@ -9,8 +9,8 @@ import sys
 import hypothesis
 import numpy as np
 import pytest
+from fuzz import kernels, runner
 from fuzz import operators as ops
-from fuzz import runner
 from fuzz.backends import NUMPY, NumpyBackend
 from fuzz.campaign import run_programs
 from fuzz.kernels import STEPS, draws, run_kernels
@@ -92,6 +92,17 @@ def test_found_sixteen_warps_beside_other_lanes(rows: bool, reverse: bool) -> No
     operator = ops.affine_map("i32")
     scan = Scan(Layout(shape, encoding), int(rows), reverse, operator, "none", 1, False, 0)
     runner.run(Program(Machine(32, 16, 1), (scan,)))
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (8, 1)])
+def test_found_flips_of_one_element(shape: tuple) -> None:
+    """Upstream's code, which the interpreter runs, reshaped a tensor of one element to a scalar."""
+    values = {
+        "dtype": "int32", "shape": shape, "steps": (("flip", -1, False), ("flip", 0, False)),
+        "num_warps": 1, "num_ctas": 1, "interpreted": True, "seed": 0,
+    }  # fmt: skip
+    with Interpreter() as interpreter:
+        kernels._check_chain(interpreter, **values)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
