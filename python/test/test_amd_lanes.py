@@ -12,8 +12,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from fuzz import lane_runs, runner
 from fuzz import operators as ops
-from fuzz import runner
 from fuzz.amd_lanes import IllegalMove, Wave
 from fuzz.layouts import TARGETS, Layout, Machine
 from fuzz.programs import Program, Scan, write_functions
@@ -25,56 +25,12 @@ AMD = [target for target in TARGETS if target.startswith("hip")]
 MOVES = re.compile(r'rocdl\.((?:ds_|update|readlane|permlane)[\w.]*)|"llvm\.amdgcn\.([\w.]+)"')
 
 
-def _layout(lane_bits: tuple[int, ...], lanes: int, registers: bool) -> Layout:
-    """An axis whose bits are held by those lane bits, the finest first; other lanes hold copies.
-
-    registers: are its finest and its coarsest bit in registers?
-    """
-    first = 2 if registers else 1
-    size = first << len(lane_bits)
-    bases = [[0] for _ in range(lanes.bit_length() - 1)]
-    for i, bit in enumerate(lane_bits):
-        bases[bit] = [first << i]
-    register = [[1], [size]] if registers else []
-    shape = (2 * size,) if registers else (size,)
-    encoding = f"#ttg.linear<{{register = {register}, lane = {bases}, warp = [], block = []}}>"
-    return Layout(shape, encoding)
-
-
-def _program(target: str, runs: list[tuple[int, ...]], reverse: bool, kind: str = "i32") -> Program:
-    """A scan of affine maps, which do not commute, for each run of lane bits."""
-    machine = Machine(TARGETS[target], 1, 1, target)
-    return Program(
-        machine,
-        tuple(
-            Scan(
-                _layout(run, machine.lanes, registers),
-                0,
-                reverse,
-                ops.affine_map(kind),
-                "none",
-                1,
-                False,
-                seed,
-            )
-            for seed, run in enumerate(runs)
-            for registers in (False, True)
-        ),
-    )
-
-
 def _lower(text: str, machine: Machine, name: str) -> str:
     module = runner.parse(text, machine)
     pipeline = ir.pass_manager(module.context)
     native_scan.add_pass(pipeline, name)
     native_scan.run_reporting(pipeline, module, "test")
     return module.str_nodebug()
-
-
-def _neighbours(bits: int) -> list[tuple[int, ...]]:
-    """Neighbouring lane bits, in both orders."""
-    runs = [tuple(range(a, b)) for a in range(bits) for b in range(a + 1, bits + 1)]
-    return runs + [run[::-1] for run in runs if len(run) > 1]
 
 
 def _moves(text: str) -> Counter:
@@ -84,8 +40,7 @@ def _moves(text: str) -> Counter:
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("target", AMD)
 def test_neighbouring_lanes(target: str, reverse: bool) -> None:
-    bits = TARGETS[target].bit_length() - 1
-    runner.run_steps(_program(target, _neighbours(bits), reverse))
+    runner.run_steps(lane_runs.program(target, lane_runs.neighbouring(target), reverse))
 
 
 @pytest.mark.parametrize("target", AMD)
@@ -96,7 +51,7 @@ def test_any_lanes_take_the_same_moves_in_both_directions(target: str) -> None:
     runs = subsets + [s[::-1] for s in subsets if len(s) > 1]
     counts = []
     for reverse in (False, True):
-        program = _program(target, runs, reverse)
+        program = lane_runs.program(target, runs, reverse)
         runner.run_steps(program)
         text = _lower(write_functions(program), program.machine, "lower_scan")
         counts.append([_moves(function) for function in text.split("tt.func ")[1:]])
@@ -111,7 +66,7 @@ def test_any_lanes_take_the_same_moves_in_both_directions(target: str) -> None:
 def test_a_whole_wave_needs_no_lds(target: str, reverse: bool) -> None:
     """Neither ds_bpermute nor ds_swizzle, for the steps, the previous lane and the total."""
     bits = TARGETS[target].bit_length() - 1
-    program = _program(target, [tuple(range(bits))], reverse)
+    program = lane_runs.program(target, [tuple(range(bits))], reverse)
     moves = _moves(_lower(write_functions(program), program.machine, "lower_scan"))
     assert moves["update.dpp"]
     assert not [name for name in moves if name.startswith("ds_")]
@@ -119,9 +74,8 @@ def test_a_whole_wave_needs_no_lds(target: str, reverse: bool) -> None:
 
 @pytest.mark.parametrize("target", AMD)
 def test_the_assembler_accepts_the_moves(target: str) -> None:
-    bits = TARGETS[target].bit_length() - 1
     for reverse in (False, True):
-        program = _program(target, _neighbours(bits), reverse)
+        program = lane_runs.program(target, lane_runs.neighbouring(target), reverse)
         binary, _ = runner.compile_program(program, "hsaco")
         assert binary[:4] == b"\x7fELF"
 

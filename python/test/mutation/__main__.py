@@ -3,8 +3,8 @@
     python python/test/mutation [--only TEXT] [--seed SEED]
 
 Works on a copy of the tree below build/mutation, where only the changed file is compiled again.
-Writes README.md beside this file, unless --only is given.  The exit status is 1 if a mutation is
-not caught, or if the suite fails without one.
+Writes README.md beside this file; with --only, the rows of those mutations.  The exit status is 1
+if a mutation is not caught, or if the suite fails without one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _INTRODUCTION = """\
 # Mutations
 
 Written by `make mutants`, which makes one deliberate mistake at a time in a copy of `lib/`, builds
-it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs of 32
-lanes, half as many of 64), up to its first failure; if it finds nothing, `test_fuzz.py -k
+it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs for
+NVIDIA, about as many for AMD), up to its first failure; if it finds nothing, `test_fuzz.py -k
 test_found` and a few kernels of `test_cases.py` (`-k "{kernels}"`). A mutation that nothing catches
-makes `make mutants` fail.
+makes `make mutants` fail. `--only TEXT` renews the rows whose name has that text.
 
 Without a mutation the fuzzer checked {scans} scans and the kernels passed.
 
@@ -177,6 +177,19 @@ def _cell(text: str) -> str:
     return text if len(text) <= 160 else f"{text[:160]}..."
 
 
+def _renew(readme: Path, rows: list[str]) -> None:
+    """Replace the rows of the same names, and append new ones."""
+    lines = readme.read_text().splitlines(keepends=True)
+    names = [line.split(" | ")[0] for line in lines]
+    for row in rows:
+        name = row.split(" | ")[0]
+        if name in names:
+            lines[names.index(name)] = row
+        else:
+            lines.append(row)
+    readme.write_text("".join(lines))
+
+
 def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -212,7 +225,9 @@ def main() -> int:
     except MutationError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 1
-    if not options.only:
+    if options.only:
+        _renew(HERE / "README.md", rows)
+    else:
         introduction = _INTRODUCTION.format(
             seed=options.seed, programs=PROGRAMS, kernels=KERNELS, scans=baseline.scans
         )

@@ -2,7 +2,7 @@
 
     python check.py SEED NUMBER_OF_PROGRAMS [--drop-barrier]
 
-For NVIDIA in the simulator, for AMD step by step and by compiling them.  Nothing is shrunk.
+For AMD step by step, for NVIDIA in the simulator, for AMD by compiling them.  Nothing is shrunk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fuzz import runner
+from fuzz import lane_runs, runner
 from fuzz.campaign import run_programs
 
 
@@ -36,10 +36,14 @@ def main(seed: int, number: int, drop_barrier: bool) -> None:
 
     error = text = None
     try:
-        run_programs(seed, number, before=count, shrink=False)
-        # An assertion of the compiler would end the process, so that comes last.
+        # The simulator takes longer than steps, and the compiler may abort, so that comes last.
         for target in ("hip:gfx942", "hip:gfx950", "hip:gfx1100"):
+            for reverse in (False, True):
+                program = lane_runs.program(target, lane_runs.neighbouring(target), reverse)
+                count(program)
+                runner.run_steps(program)
             run_programs(seed, number // 4, count, runner.run_steps, shrink=False, target=target)
+        run_programs(seed, number, count, shrink=False)
         for target in ("hip:gfx942", "hip:gfx1100"):
             run_programs(
                 seed,
