@@ -17,6 +17,7 @@ class Mutation:
     new: str
 
 
+_AMD = "Conversion/AmdLaneMoves.cpp"
 _SHUFFLE = "Conversion/LaneShuffle.cpp"
 _EMITTER = "Conversion/ScanEmitter.cpp"
 _EXCHANGE = "Conversion/TotalsExchange.cpp"
@@ -213,5 +214,77 @@ MUTATIONS = [
         "Conversion/StructCast.cpp",
         "type.getRank() > 1 && leavesBlock(result)",
         "false && leavesBlock(result)",
+    ),
+    Mutation(
+        "AMD: row_ror turned the other way",
+        _AMD,
+        "row | ((inRow + rowLanes - n) % rowLanes)",
+        "row | ((inRow + n) % rowLanes)",
+    ),
+    Mutation(
+        "AMD: wave_rol taken for wave_ror",
+        _AMD,
+        "return (lane + 1) % lanes",
+        "return (lane + lanes - 1) % lanes",
+    ),
+    Mutation(
+        "AMD: lanes without a source zeroed where they keep what was moved before",
+        _AMD,
+        "/*boundCtrl=*/false",
+        "/*boundCtrl=*/true",
+    ),
+    Mutation(
+        "AMD: v_permlane16 and v_permlanex16 mixed up",
+        _AMD,
+        "move.kind == LaneMove::Permlane16 ?",
+        "move.kind != LaneMove::Permlane16 ?",
+    ),
+    Mutation(
+        "AMD: v_permlane16_swap's registers mixed up",
+        _AMD,
+        "control ? lane | 16 : lane & ~16u",
+        "control ? lane & ~16u : lane | 16",
+    ),
+    Mutation(
+        "AMD: a second move that reads what the first one read",
+        _AMD,
+        "emitMove(builder, loc, plan.second, first)",
+        "emitMove(builder, loc, plan.second, word)",
+    ),
+    Mutation(
+        "AMD: ds_swizzle believed to reach all 64 lanes",
+        _AMD,
+        "(lane & ~31u) |",
+        "(lane & ~63u) |",
+    ),
+    Mutation(
+        "AMD: row_shl believed to reach into the next row",
+        _AMD,
+        "inRow + n < rowLanes ?",
+        "inRow + n <= rowLanes ?",
+    ),
+    Mutation(
+        "AMD: selectors of v_permlane16 counted from the last lane",
+        _AMD,
+        "<< i * bits",
+        "<< (group - 1 - i) * bits",
+    ),
+    Mutation(
+        "AMD: the other half of the lanes taken to need the value",
+        _SHUFFLE,
+        "((lane & bit) == 0) == reverse",
+        "((lane & bit) == 0) != reverse",
+    ),
+    Mutation(
+        "AMD: rotations of a wavefront on RDNA",
+        _AMD,
+        "if (!isGfx10Plus) {",
+        "if (lanes) {",
+    ),
+    Mutation(
+        "AMD: banks to be written counted as lanes",
+        _AMD,
+        "banks &= ~(1u << lane % rowLanes / 4)",
+        "banks &= ~(1u << lane % 4)",
     ),
 ]
