@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import re
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
+from triton.compiler.errors import CompilationError
 from triton.tools.ptx_sim import run_kernel
 
 REPO = Path(__file__).resolve().parents[2]
@@ -52,6 +54,15 @@ def test_there_are_programs():
         ("0, then, reverse=True)\n        h =", "0, then, reverse=False)\n        h ="),
         ("tile == 0", "tile == BLOCK - 1"),
         ("tiles - 1 - k", "k"),
+        (
+            "(m_carry[:, None], i_carry[:, None], m, i)",
+            "(m, i, m_carry[:, None], i_carry[:, None])",
+        ),
+        ("(i1 < 0) | ((i2 >= 0) & (v2 > v1))", "v2 > v1"),
+        (
+            "inside = t[None, :] < length[:, None]",
+            "inside = (t[None, :] < stride) & (row < rows)[:, None]",
+        ),
     ],
 )
 def test_the_check_of_the_tutorial_notices(right, wrong):
@@ -60,6 +71,37 @@ def test_the_check_of_the_tutorial_notices(right, wrong):
     assert right in program
     with pytest.raises(blocks.PageError, match="AssertionError: "):
         blocks.run(program.replace(right, wrong, 1))
+
+
+@triton.jit
+def flags_so_far(x, out, tiles, DTYPE: tl.constexpr, BACK: tl.constexpr):
+    i = tl.arange(0, 32)
+    carry = tl.full([], 0, DTYPE)
+    for k in range(tiles):
+        at = (tiles - 1 - k) * 32 + i
+        flags = tl.load(x + at).to(DTYPE) | carry
+        tl.store(out + at, flags)
+        carry = tl.sum(tl.where(i == 0, flags, 0), 0)
+        if BACK:
+            carry = carry.to(flags.dtype)
+
+
+@pytest.mark.parametrize("dtype", [tl.int1, tl.int8, tl.int16], ids=str)
+def test_a_narrow_carry_is_converted_back(dtype):
+    """As the tutorial's table says: the message without the conversion, the values with it."""
+    x, out = np.zeros(96, np.int8), np.full(96, 7, np.int8)
+    x[32] = 1
+    arguments, constexprs = [x, out, 3], {"DTYPE": dtype, "BACK": False}
+    message = f"variable carry has initial type {dtype} but is re-assigned to int32"
+    with pytest.raises(CompilationError, match=message):
+        run_kernel(flags_so_far, 1, arguments, constexprs, num_warps=1)
+    run_kernel(flags_so_far, 1, arguments, constexprs | {"BACK": True}, num_warps=1)
+    assert np.array_equal(out, [1] * 33 + [0] * 63)
+
+
+def test_the_signature_of_run_kernel_is_printed():
+    signature = inspect.signature(run_kernel).replace(return_annotation=inspect.Signature.empty)
+    assert f"`run_kernel{signature}`" in (REPO / "docs/checking.md").read_text()
 
 
 @triton.jit
