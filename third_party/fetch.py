@@ -1,8 +1,10 @@
-"""Fetches what the build stands on: the upstream Triton wheel and the LLVM/MLIR headers.
+"""Fetches what the builds stand on: the upstream Triton wheel and the LLVM/MLIR headers, or for the
+source base Triton's sources.
 
     python third_party/fetch.py wheel --python-tag cp311     the wheel's path
     python third_party/fetch.py site --python-tag cp311      the directory it is unpacked in
     python third_party/fetch.py headers                      the include directories
+    python third_party/fetch.py source                       the directory with Triton's sources
 
 Downloads and unpacked directories live in the cache (`.cache/`, or TRITON_SCAN_CACHE_DIR).
 Everything appears there by one rename once it is complete and verified, so an interrupted run
@@ -32,6 +34,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 WHEEL_LOCK = json.loads((REPO / "third_party/triton-wheel.lock.json").read_text())
+SOURCE_LOCK = json.loads((REPO / "third_party/triton-source.lock.json").read_text())
 LLVM_LOCK = json.loads((REPO / "third_party/llvm-headers.lock.json").read_text())
 INSTALLED_LLVM = Path(f"/usr/lib/llvm-{LLVM_LOCK['series'].split('.')[0]}")
 KEYRINGS = [
@@ -110,13 +113,19 @@ def _workspace() -> Iterator[Path]:
             shutil.rmtree(work, ignore_errors=True)
 
 
-def _run(command: list[str], what: str, advice: str, cwd: Path | None = None) -> str:
+def _run(
+    command: list[str],
+    what: str,
+    advice: str,
+    cwd: Path | None = None,
+    environment: dict[str, str] | None = None,
+) -> str:
     """Runs a command and returns its stdout.
 
     Raises FetchError with its last words if it fails or is missing.
     """
     try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     except FileNotFoundError:
         raise FetchError(f"{what}: there is no {command[0]} on this machine. {advice}") from None
     if done.returncode:
@@ -370,16 +379,106 @@ def _unpack_headers(deb: Path, root: Path) -> None:
         raise FetchError(f"dpkg-deb cannot unpack {deb.name}. {WAY_OUT}")
 
 
+def fetch_source() -> Path:
+    """The path of the verified archive of Triton's sources, downloaded with pip unless the cache
+    has it.
+
+    Raises FetchError if it cannot be had or is not the locked file.
+    """
+    lock = SOURCE_LOCK
+    target = cache_dir() / "source" / lock["filename"]
+    if target.exists() and sha256(target) == lock["sha256"]:
+        return target
+    with _workspace() as work:
+        if target.exists():
+            if sha256(target) == lock["sha256"]:  # by another process while this one waited
+                return target
+            say(f"{target} is damaged (wrong sha256), removed")
+            target.unlink()
+        say(f"downloading {lock['filename']} ({lock['size'] >> 20} MiB) with pip")
+        # pip asks every source archive for its metadata, which would run the archive's setup.py:
+        # answered by third_party/sdist_metadata instead. The hash is checked before.
+        wanted = f"{lock['name']}=={lock['version']}"
+        (work / "requirements.txt").write_text(f"{wanted} --hash=sha256:{lock['sha256']}\n")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", "."]
+        command += ["--disable-pip-version-check", "--no-binary", ":all:", "--no-build-isolation"]
+        command += ["--require-hashes", "-r", "requirements.txt"]
+        advice = (
+            "Check the network and pip's index, set TRITON_SOURCE_DIR to a checkout of the same "
+            f"sources, or put {lock['filename']} into {target.parent} yourself."
+        )
+        environment = os.environ | {"PYTHONPATH": str(REPO / "third_party/sdist_metadata")}
+        what = f"cannot download {lock['filename']}"
+        _run(command, what, advice, cwd=work, environment=environment)
+        got = work / lock["filename"]
+        if not got.exists() or sha256(got) != lock["sha256"]:
+            raise FetchError(f"{what}: pip left no file with the locked sha256. {advice}")
+        target.parent.mkdir(exist_ok=True)
+        got.rename(target)
+    return target
+
+
+def is_used_source(path: str) -> bool:
+    """Does the source base use this file, a path relative to the root of Triton's sources?"""
+
+    def is_below(entries: dict[str, str]) -> bool:
+        return any(path == entry or path.startswith(entry + "/") for entry in entries)
+
+    return is_below(SOURCE_LOCK["used"]) and not is_below(SOURCE_LOCK["left_out"])
+
+
+def source_dir() -> Path:
+    """The directory with Triton's sources: TRITON_SOURCE_DIR, else the locked ones, unpacked.
+
+    Treat it as read-only. Raises FetchError if TRITON_SOURCE_DIR holds none, or like fetch_source.
+    """
+    if named := os.environ.get("TRITON_SOURCE_DIR"):
+        missing = [name for name in SOURCE_LOCK["used"] if not (Path(named) / name).exists()]
+        if missing:
+            raise FetchError(
+                f"TRITON_SOURCE_DIR={named} holds no Triton sources: there is no {missing[0]}. "
+                f"It must name a checkout of {SOURCE_LOCK['upstream'].split(',')[0]}; or unset it."
+            )
+        return Path(named).absolute()
+    lock = SOURCE_LOCK
+    target = cache_dir() / "source" / f"{lock['version']}-{lock['sha256'][:8]}"
+    if target.exists():
+        return target
+    archive_path = fetch_source()
+    with _workspace() as work:
+        if target.exists():
+            return target
+        say(f"unpacking {archive_path.name}")
+        root = work / "root"
+        root.mkdir()
+        try:
+            with tarfile.open(archive_path) as archive:
+                archive.extraction_filter = getattr(tarfile, "data_filter", None)
+                for member in archive:
+                    _, _, path = member.name.partition("/")
+                    if member.isfile() and is_used_source(path):
+                        member.name = path
+                        archive.extract(member, root)
+        except OSError as error:
+            raise FetchError(
+                f"cannot unpack {archive_path}: {error}. Free some disk space."
+            ) from None
+        root.rename(target)
+    return target
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="fetch.py", description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["wheel", "site", "headers"])
+    parser.add_argument("what", choices=["wheel", "site", "headers", "source"])
     parser.add_argument("--python-tag", help="cp311, cp314t, ...; default: the running Python's")
     parser.add_argument("--machine", help="x86_64 or aarch64; default: this machine")
     options = parser.parse_args(arguments)
     try:
         if options.what == "headers":
             print(*llvm_include_dirs(), sep="\n")
+        elif options.what == "source":
+            print(source_dir())
         else:
             get = {"wheel": fetch_wheel, "site": unpack_wheel}[options.what]
             print(get(options.python_tag, options.machine))

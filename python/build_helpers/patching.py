@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,10 +44,28 @@ class Patch:
 
 def parse_patch(path: Path) -> Patch:
     """Parse one patch file.  Raises PatchError when it is not in the form described above."""
+    return _parse(path.read_text(encoding="utf-8").splitlines(keepends=True), path)
+
+
+def parse_series_patch(path: Path) -> list[Patch]:
+    """Parse a patch file that may change several files: the paragraph, and then for each file the
+    line with its digest and its diff.  Raises PatchError like parse_patch."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    starts = [i for i, line in enumerate(lines) if line.startswith("Base-SHA256:")]
+    if not starts:
+        return [_parse(lines, path)]
+    sections = zip(starts, [*starts[1:], len(lines)], strict=True)
+    return [
+        _parse(lines[: starts[0]] + lines[begin:end], path, begin - starts[0])
+        for begin, end in sections
+    ]
+
+
+def _parse(lines: list[str], path: Path, skipped: int = 0) -> Patch:
+    """Parse a patch to one file; `skipped` lines of the file were left out of its middle."""
 
     def fail(index: int, what: str) -> PatchError:
-        return PatchError(f"{path}:{index + 1}: {what}")
+        return PatchError(f"{path}:{index + 1 + skipped}: {what}")
 
     base = target = None
     index = 0
@@ -150,6 +169,22 @@ def apply_all(patch_dir: Path, tree: Path) -> dict[str, bytes]:
                 f"patch {patch.name} changes {patch.target}, which {tree} does not have"
             )
         patched[patch.target] = patched_text(patch, file.read_bytes().decode()).encode()
+    return patched
+
+
+def apply_series(series: Path, read: Callable[[str], bytes | None]) -> dict[str, bytes]:
+    """Apply the patches that the file `series` lists, one path relative to it a line, in memory.
+
+    read: returns the bytes of an unpatched file, None if there is none.  Returns {path: patched
+    bytes}.  Raises PatchError, then nothing is patched.
+    """
+    patched: dict[str, bytes] = {}
+    for line in series.read_text(encoding="utf-8").splitlines():
+        for patch in parse_series_patch(series.parent / line):
+            data = patched.get(patch.target)
+            if data is None and (data := read(patch.target)) is None:
+                raise PatchError(f"patch {line} changes {patch.target}, which does not exist")
+            patched[patch.target] = patched_text(patch, data.decode()).encode()
     return patched
 
 

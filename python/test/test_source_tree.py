@@ -1,0 +1,239 @@
+"""The source base's sources: fetched without running them, patched whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPO / "third_party"), str(REPO / "python")]
+
+import fetch  # noqa: E402
+from build_helpers import patching, source_build, source_tree, source_wheel  # noqa: E402
+
+FILES = {
+    "LICENSE": "licence\n",
+    "lib/A.cpp": "one\ntwo\n",
+    "lib/Dialect/TritonMetal/M.cpp": "not ours\n",
+    "setup.py": "raise SystemExit('was run')\n",
+    "python/triton/__init__.py": "answer = 42\n",
+}
+
+
+def pack(path: Path, files: dict[str, str]) -> None:
+    """Write a source archive as pip takes it."""
+    name = path.name.removesuffix(".tar.gz")
+    info = "Metadata-Version: 2.1\nName: triton-metal\nVersion: 3.3.0rc2\n"
+    backend = '[build-system]\nrequires = ["nothing"]\nbuild-backend = "setuptools.build_meta"\n'
+    with tarfile.open(path, "w:gz") as archive:
+        for file, text in (files | {"PKG-INFO": info, "pyproject.toml": backend}).items():
+            member = tarfile.TarInfo(f"{name}/{file}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv("TRITON_SCAN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("TRITON_SOURCE_DIR", raising=False)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def index(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a small archive of the locked name, the only place where pip looks."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    archive = folder / fetch.SOURCE_LOCK["filename"]
+    pack(archive, FILES)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setitem(fetch.SOURCE_LOCK, "sha256", fetch.sha256(archive))
+    return folder
+
+
+def test_fetches_without_running_setup(index: Path) -> None:
+    """Only the files that are used come out, and the archive's setup.py is not run."""
+    source = fetch.source_dir()
+    files = {p.relative_to(source).as_posix() for p in source.rglob("*") if p.is_file()}
+    assert files == {"LICENSE", "lib/A.cpp", "python/triton/__init__.py"}
+    for path in index.iterdir():
+        path.unlink()
+    assert fetch.source_dir() == source  # nothing is fetched again
+
+
+def test_refuses_another_sha256(index: Path, cache: Path, monkeypatch) -> None:
+    monkeypatch.setitem(fetch.SOURCE_LOCK, "sha256", "0" * 64)
+    with pytest.raises(fetch.FetchError, match=r"cannot download triton_metal.*TRITON_SOURCE_DIR"):
+        fetch.source_dir()
+    assert not (cache / "source").exists()
+
+
+def test_replaces_a_damaged_archive(index: Path, cache: Path, capsys) -> None:
+    archive = fetch.fetch_source()
+    archive.write_bytes(b"damaged")
+    assert fetch.sha256(fetch.fetch_source()) == fetch.SOURCE_LOCK["sha256"]
+    assert "is damaged (wrong sha256), removed" in capsys.readouterr().err
+
+
+def test_a_checkout_is_used_as_it_is(cache: Path, tmp_path: Path, monkeypatch) -> None:
+    """TRITON_SOURCE_DIR is taken if it holds the sources, else one message says what lacks."""
+    monkeypatch.setenv("TRITON_SOURCE_DIR", str(tmp_path / "checkout"))
+    with pytest.raises(fetch.FetchError, match=r"holds no Triton sources: there is no LICENSE\."):
+        fetch.source_dir()
+    for name in fetch.SOURCE_LOCK["used"]:
+        (tmp_path / "checkout" / name).mkdir(parents=True)
+    assert fetch.source_dir() == tmp_path / "checkout"
+
+
+def test_manifest_leaves_out_within_what_is_used() -> None:
+    """Nothing is said to be left out that would not have been used."""
+    used = tuple(fetch.SOURCE_LOCK["used"])
+    for path in fetch.SOURCE_LOCK["left_out"]:
+        assert any(path.startswith(f"{entry}/") for entry in used), path
+        assert not fetch.is_used_source(path) and not fetch.is_used_source(f"{path}/file")
+    for path in fetch.SOURCE_LOCK["used"]:
+        assert fetch.is_used_source(path)
+
+
+# the patches
+
+
+@pytest.fixture
+def series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A series of two patches, the second on top of the first, for FILES."""
+    folder = tmp_path / "patches"
+    (folder / "source-x").mkdir(parents=True)
+    old, new = FILES["lib/A.cpp"], "one\n2\n"
+    first = patching.make_patch("Why.", "lib/A.cpp", old, new)
+    licence = patching.make_patch("", "LICENSE", FILES["LICENSE"], "other\n").lstrip()
+    why, _, section = first.partition("\n\n")
+    (folder / "source-x/first.patch").write_text(f"{why}\n\n{licence}{section}")
+    second = patching.make_patch("Because.", "lib/A.cpp", new, "zero\none\n2\n")
+    (folder / "source-x/second.patch").write_text(second)
+    (folder / "source.series").write_text("source-x/first.patch\nsource-x/second.patch\n")
+    monkeypatch.setattr(source_tree, "SERIES", folder / "source.series")
+    return folder
+
+
+def test_a_patch_may_change_several_files_and_build_on_another(index, series, tmp_path) -> None:
+    tree = source_tree.prepare(tmp_path / "tree")
+    assert (tree / "lib/A.cpp").read_text() == "zero\none\n2\n"
+    assert (tree / "LICENSE").read_text() == "other\n"
+    assert (tree / "python/triton/__init__.py").read_text() == FILES["python/triton/__init__.py"]
+
+
+def test_only_what_changed_is_written_again(index, series, tmp_path) -> None:
+    """An older file keeps its time, a file that is not of the sources goes."""
+    tree = source_tree.prepare(tmp_path / "tree")
+    kept, stray = tree / "LICENSE", tree / "lib/stray.cpp"
+    os.utime(kept, (1, 1))
+    stray.write_text("")
+    (series / "source.series").write_text("source-x/first.patch\n")
+    source_tree.prepare(tree)
+    assert kept.stat().st_mtime == 1 and not stray.exists()
+    assert (tree / "lib/A.cpp").read_text() == "one\n2\n"
+
+
+def test_a_patch_that_does_not_apply_leaves_the_tree_alone(index, series, tmp_path) -> None:
+    tree = source_tree.prepare(tmp_path / "tree")
+    before = {p: p.read_bytes() for p in tree.rglob("*") if p.is_file()}
+    (series / "source.series").write_text("source-x/second.patch\n")
+    with pytest.raises(patching.PatchError, match=r"second\.patch does not apply to lib/A\.cpp"):
+        source_tree.prepare(tree)
+    assert {p: p.read_bytes() for p in tree.rglob("*") if p.is_file()} == before
+
+
+def test_an_interrupted_update_is_not_taken_for_whole(index, series, tmp_path, monkeypatch) -> None:
+    """Without its stamp CMake refuses a tree; the next run completes it."""
+    tree = source_tree.prepare(tmp_path / "tree")
+    (series / "source.series").write_text("source-x/first.patch\n")
+
+    def fail(self, data):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError):
+        patch.setattr(Path, "write_bytes", fail)
+        source_tree.prepare(tree)
+    assert not (tree / source_tree.STAMP).exists()
+    source_tree.prepare(tree)
+    assert (tree / source_tree.STAMP).exists()
+
+
+def test_edit_and_refresh_round_trip(index, series, tmp_path) -> None:
+    """A git repository with a commit for each patch gives the same patches back."""
+    before = {p: p.read_text() for p in series.rglob("*.patch")}
+    for text in before.values():
+        assert not text.startswith("-")
+    source_tree.edit(tmp_path / "edit")
+    source_tree.refresh(tmp_path / "edit")
+    assert {p: p.read_text() for p in series.rglob("*.patch")} == before
+
+
+def test_our_series_lists_every_patch_once() -> None:
+    lines = source_tree.SERIES.read_text().splitlines()
+    folder = source_tree.SERIES.parent
+    found = {p.relative_to(folder).as_posix() for p in folder.glob("source-*/*.patch")}
+    assert len(lines) == len(set(lines)) and set(lines) == found
+
+
+def test_our_patches_say_why_and_are_small() -> None:
+    """Each has a sentence, and none replaces more of upstream than it must."""
+    for path in source_tree.SERIES.parent.glob("source-*/*.patch"):
+        why = path.read_text().partition("\n\n")[0]
+        assert re.fullmatch(r"\S.{20,}\.", why, re.S), path
+        for patch in patching.parse_series_patch(path):
+            assert max(len(hunk.old) for hunk in patch.hunks) <= 15, (path, patch.target)
+
+
+def test_left_lit_tests_have_reasons() -> None:
+    """The lit tests of upstream's that fail are named one by one, each with its reason."""
+    left = json.loads((REPO / "test-source/left.json").read_text())
+    assert all(path.endswith((".mlir", ".ll")) and len(why) > 20 for path, why in left.items())
+
+
+# the package
+
+
+def test_package_has_entry_points_and_our_files(tmp_path: Path) -> None:
+    """Backends come from third_party, our additions beside upstream's files, libtriton in _C."""
+    tree = tmp_path / "tree"
+    for path in (
+        "LICENSE",
+        "python/triton/__init__.py",
+        "third_party/nvidia/backend/compiler.py",
+        "third_party/amd/backend/compiler.py",
+    ):
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(path)
+    library = tmp_path / "libtriton.so"
+    library.write_bytes(b"library")
+    files = source_wheel.package_files(tree, library)
+    assert files["triton/backends/nvidia/compiler.py"] == b"third_party/nvidia/backend/compiler.py"
+    assert files["triton/_C/libtriton.so"] == b"library"
+    assert "triton/native_scan.py" in files and "triton/language/native_flip.py" not in files
+    entry_points = files[f"{source_wheel.DIST_INFO}/entry_points.txt"].decode()
+    assert "[triton.backends]\namd = triton.backends.amd\nnvidia = triton.backends.nvidia\n" in (
+        entry_points
+    )
+    first, second = (source_wheel.write_wheel(files, tmp_path / n) for n in ("one", "two"))
+    digests = {hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in (first, second)}
+    assert len(digests) == 1
+
+
+def test_no_clang_is_one_message(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("LLVM_SYSPATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(source_build.BuildError, match=r"install clang-22 .* or set CC and CXX"):
+        source_build.find_clang()
