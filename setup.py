@@ -1,9 +1,11 @@
 """Makes `pip wheel .` and `python -m build` produce the patched triton wheel
-(python/build_helpers/wheel.py).
+(python/build_helpers/wheel.py), or with TRITON_BASE=source the one that is compiled from source
+(python/build_helpers/source_wheel.py).
 
 Nothing is compiled by setuptools itself: the commands below hand over to the build helpers.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,16 +17,21 @@ from setuptools.errors import SetupError
 sys.path.insert(0, str(Path(__file__).resolve().parent / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "python"))
 
-from build_helpers import content, extension, overlay, patching, wheel
+from build_helpers import content, extension, overlay, patching, source_wheel, wheel
 from fetch import FetchError
+
+BASES = {"wheel": wheel, "source": source_wheel}
 
 
 class BuildPatchedWheel(bdist_wheel):
     """Writes the upstream wheel with our changes into the directory that the front end asks for."""
 
     def run(self):
+        base = os.environ.get("TRITON_BASE", "wheel")
+        if base not in BASES:
+            raise SetupError(f"TRITON_BASE must be {' or '.join(BASES)}, but is {base!r}")
         try:
-            path = wheel.build(Path(self.dist_dir))
+            path = BASES[base].build(Path(self.dist_dir))
         except (
             FetchError,
             extension.BuildError,
@@ -51,7 +58,7 @@ EGG_BASE = Path(__file__).resolve().parent / "build"
 EGG_BASE.mkdir(exist_ok=True)
 
 setup(
-    version=content.VERSION,
+    version=source_wheel.VERSION if os.environ.get("TRITON_BASE") == "source" else content.VERSION,
     # The packages come from the upstream wheel; without these lists setuptools would look for some
     # here.
     packages=[],

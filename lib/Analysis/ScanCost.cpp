@@ -111,8 +111,11 @@ std::optional<LinearLayout> layoutForScan(const LinearLayout &layout,
   result[blockDim] = blockBases;
   if (!rest.empty())
     return std::nullopt;
-  return LinearLayout::tryCreate(result, layout.getOutDims(),
-                                 /*requireSurjective=*/true);
+  llvm::SmallVector<std::pair<StringAttr, int32_t>> sizes;
+  for (StringAttr dim : layout.getOutDimNames())
+    sizes.push_back({dim, layout.getOutDimSize(dim)});
+  LinearLayout found(result, sizes, /*requireSurjective=*/false);
+  return found.isSurjective() ? std::optional(found) : std::nullopt;
 }
 
 } // namespace mlir::triton::scan

@@ -1,8 +1,7 @@
 //===- ScanPlan.cpp - How a layout splits a scan into runs ----------------===//
 
 #include "triton-scan/Analysis/ScanPlan.h"
-#include "triton/Dialect/TritonGPU/IR/Dialect.h"
-#include "triton/Dialect/TritonGPU/IR/LinearLayoutConversions.h"
+#include "triton-scan/Compat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -30,7 +29,7 @@ struct AxisBit {
 } // namespace
 
 LinearLayout registerLayout(RankedTensorType type) {
-  return gpu::toLinearLayout(type).removeZeroBasesAlongDim(
+  return linearLayoutOf(type).removeZeroBasesAlongDim(
       StringAttr::get(type.getContext(), dimNameOf(Owner::Register)));
 }
 

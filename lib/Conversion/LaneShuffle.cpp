@@ -4,6 +4,7 @@
 #include "BitFields.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "triton-scan/Compat.h"
 
 namespace mlir::triton::scan {
 
@@ -87,7 +88,7 @@ SmallVector<Value>
 LaneShuffle::fromField(ValueRange scalars, unsigned mask, unsigned source,
                        llvm::function_ref<bool(unsigned)> isUsed) {
   unsigned kept = (threadsPerWarp - 1) & ~mask;
-  if (targetInfo.isCuda())
+  if (isCuda(targetInfo))
     return shuffle(scalars, [&](Value word) {
       return createShfl(rewriter, loc, word.getType(), NVVM::ShflKind::idx,
                         word, source, kept, threadsPerWarp - 1);
@@ -145,7 +146,7 @@ LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
                                                  bool reverse) {
   unsigned bit = 1u << bits.back();
   unsigned mask = maskOf(bits), finer = mask & ~bit;
-  if (predicatesAreScarce && finer == 0 && targetInfo.isCuda())
+  if (predicatesAreScarce && finer == 0 && isCuda(targetInfo))
     return fromDistance(scalars, bit, mask, reverse);
   Value isLater = fieldIs(
       reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit, 0);
@@ -157,7 +158,7 @@ LaneShuffle::Result LaneShuffle::fromPredecessor(ValueRange scalars,
                                                  ArrayRef<unsigned> bits,
                                                  bool reverse) {
   unsigned mask = maskOf(bits);
-  if (areContiguous(bits) && targetInfo.isCuda())
+  if (areContiguous(bits) && isCuda(targetInfo))
     return fromDistance(scalars, 1u << bits.front(), mask, reverse);
 
   Value exists = fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0);

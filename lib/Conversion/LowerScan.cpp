@@ -8,8 +8,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "triton-scan/Compat.h"
 #include "triton-scan/Conversion/Passes.h"
-#include "triton/Dialect/TritonGPU/IR/Dialect.h"
 
 namespace mlir::triton::scan {
 namespace {
@@ -23,7 +23,7 @@ void convertToBlocked(ScanOp op, RewriterBase &rewriter) {
   auto module = op->getParentOfType<ModuleOp>();
   auto blocked = gpu::getDefaultBlockedEncoding(
       op.getContext(), type.getShape(), gpu::lookupNumWarps(op),
-      gpu::TritonGPUDialect::getThreadsPerWarp(module), gpu::lookupNumCTAs(op));
+      gpu::TritonGPUDialect::getThreadsPerWarp(module), numCTAsOf(op));
   Location loc = op.getLoc();
   for (OpOperand &operand : op->getOpOperands()) {
     auto operandType = cast<RankedTensorType>(operand.get().getType());
@@ -71,7 +71,7 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
            << op.getAxis() << " of " << op.getInputTypes().front()
            << " into bits; TRITON_NATIVE_SCAN=0 selects upstream's lowering";
 
-  if (crossesBlocks(*runs) && !targetInfo.isCuda())
+  if (crossesBlocks(*runs) && !(convertsAcrossBlocks && isCuda(targetInfo)))
     return op.emitOpError("cannot be lowered: axis ")
            << op.getAxis()
            << " crosses CTAs, which cannot share totals on this target; "
@@ -120,7 +120,7 @@ struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
     getOperation().walk([&](ScanOp op) { scans.push_back(op); });
     if (scans.empty())
       return;
-    auto targetInfo = TargetInfoBase::fromModuleOp(getOperation());
+    auto targetInfo = targetInfoOf(getOperation());
     if (!targetInfo) {
       scans.front().emitOpError("cannot be lowered: the module names no known "
                                 "target in its ttg.target attribute");

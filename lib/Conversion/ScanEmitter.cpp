@@ -3,6 +3,7 @@
 #include "ScanEmitter.h"
 #include "BitFields.h"
 #include "TotalsExchange.h"
+#include "triton-scan/Compat.h"
 #include "triton/Conversion/TritonGPUToLLVM/Utility.h"
 
 namespace mlir::triton::scan {
@@ -208,6 +209,13 @@ ScanEmitter::exchangeTotals(unsigned run, Value position,
   // A lane run leaves its totals in its last lanes.
   if (run > 0 && runs[run - 1].owner == Owner::Lane) {
     unsigned mask = maskOf(runs[run - 1].bits);
+    if (!hasLocalScatter) {
+      SmallVector<Tuple> spread;
+      for (const Tuple &total : slotTotals)
+        spread.push_back(shuffle->fromField(total, mask, reverse ? 0 : mask));
+      return foldGroups(exchange.acrossWarps(spread, warpId), position,
+                        !isCoarsest);
+    }
     exchange.setHolders(mask, indexIs(laneId, mask, reverse ? 0 : mask,
                                       LLVM::ICmpPredicate::eq));
   }
@@ -215,7 +223,8 @@ ScanEmitter::exchangeTotals(unsigned run, Value position,
   // costs two steps for each doubling of the warps.
   unsigned positionBits = runs[run].bits.size();
   SmallVector<unsigned> lanes = exchange.idleLanes();
-  if (runs[run].size() < minGroupsToScan || lanes.size() < positionBits)
+  if (!hasLocalScatter || runs[run].size() < minGroupsToScan ||
+      lanes.size() < positionBits)
     return foldGroups(exchange.acrossWarps(slotTotals, warpId), position,
                       !isCoarsest);
   StringAttr laneDim = StringAttr::get(op.getContext(), "lane");

@@ -4,36 +4,60 @@
 #include "Prefix.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "triton-scan/Analysis/ScanPlan.h"
-#include "triton/Dialect/Triton/IR/Dialect.h"
-#include "triton/Dialect/TritonGPU/IR/Dialect.h"
+#include "triton-scan/Compat.h"
 
 namespace mlir::triton::scan {
 
 // Triton's own conversion turns tensors into such structs, so that the casts
 // fold away when it meets them.
-static LLVM::LLVMStructType structTypeOf(RankedTensorType type) {
-  MLIRContext *ctx = type.getContext();
-  unsigned count = numRegisters(registerLayout(type));
+static LLVM::LLVMStructType structTypeOf(RankedTensorType type,
+                                         unsigned count) {
   SmallVector<Type> elements(count, getScalarType(type.getElementType()));
-  return LLVM::LLVMStructType::getLiteral(ctx, elements);
+  return LLVM::LLVMStructType::getLiteral(type.getContext(), elements);
+}
+
+/// Returns, for each register of the struct, the number of its element among
+/// those without copies.
+static SmallVector<unsigned> elementsOfStruct(RankedTensorType type) {
+  LinearLayout layout =
+      structHoldsCopies ? linearLayoutOf(type) : registerLayout(type);
+  StringAttr dim = StringAttr::get(type.getContext(), "register");
+  SmallVector<unsigned> kept;
+  for (int bit = 0, e = layout.getInDimSizeLog2(dim); bit < e; ++bit)
+    if (llvm::any_of(layout.getBasis(dim, bit),
+                     [](int32_t coord) { return coord != 0; }))
+      kept.push_back(bit);
+  SmallVector<unsigned> elements;
+  for (int i = 0, e = layout.getInDimSize(dim); i < e; ++i) {
+    unsigned element = 0;
+    for (auto [j, bit] : llvm::enumerate(kept))
+      element |= (i >> bit & 1) << j;
+    elements.push_back(element);
+  }
+  return elements;
 }
 
 SmallVector<Value> unpackStruct(OpBuilder &builder, Location loc,
                                 Value tensor) {
-  auto type = structTypeOf(cast<RankedTensorType>(tensor.getType()));
-  Value value = UnrealizedConversionCastOp::create(builder, loc, type, tensor)
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<unsigned> numbers = elementsOfStruct(type);
+  Value value = UnrealizedConversionCastOp::create(
+                    builder, loc, structTypeOf(type, numbers.size()), tensor)
                     .getResult(0);
-  SmallVector<Value> elements;
-  for (unsigned i = 0, e = type.getBody().size(); i < e; ++i)
-    elements.push_back(LLVM::ExtractValueOp::create(builder, loc, value, i));
+  SmallVector<Value> elements(numRegisters(registerLayout(type)));
+  for (auto [i, number] : llvm::enumerate(numbers))
+    if (!elements[number])
+      elements[number] = LLVM::ExtractValueOp::create(builder, loc, value, i);
   return elements;
 }
 
 Value packStruct(OpBuilder &builder, Location loc, ValueRange elements,
                  RankedTensorType type) {
-  Value value = LLVM::UndefOp::create(builder, loc, structTypeOf(type));
-  for (auto [i, element] : llvm::enumerate(elements))
-    value = LLVM::InsertValueOp::create(builder, loc, value, element,
+  SmallVector<unsigned> numbers = elementsOfStruct(type);
+  Value value =
+      LLVM::UndefOp::create(builder, loc, structTypeOf(type, numbers.size()));
+  for (auto [i, number] : llvm::enumerate(numbers))
+    value = LLVM::InsertValueOp::create(builder, loc, value, elements[number],
                                         ArrayRef<int64_t>{int64_t(i)});
   return UnrealizedConversionCastOp::create(builder, loc, type, value)
       .getResult(0);

@@ -121,6 +121,17 @@ TotalsExchange::unpackSlots(ArrayRef<Value> words, ArrayRef<Scalars> slots) {
   return result;
 }
 
+#ifdef TRITON_SCAN_SOURCE_BASE
+
+SmallVector<SmallVector<TotalsExchange::Scalars>>
+TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
+                            ArrayRef<unsigned> lanes) {
+  assert(lanes.empty() && "takes ttg.local_scatter");
+  return acrossBlocks(slots);
+}
+
+#else
+
 SmallVector<SmallVector<TotalsExchange::Scalars>>
 TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
                             ArrayRef<unsigned> lanes) {
@@ -243,6 +254,8 @@ Value TotalsExchange::createWriteIndex(Value warpId,
       constantI32(builder, loc, warpBits.size()));
   return LLVM::OrOp::create(builder, loc, index, beside);
 }
+
+#endif
 
 SmallVector<SmallVector<TotalsExchange::Scalars>>
 TotalsExchange::acrossBlocks(ArrayRef<Scalars> slots) {

@@ -1,6 +1,6 @@
 //===- Plugin.cpp - The entry through which libtriton loads the extension -===//
 
-#include "ErrorReport.h"
+#include "../Support/ErrorReport.h"
 #include "Passes.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
@@ -73,6 +73,11 @@ static void registerLowerScan() {
 
 static void registerAbiSelfTest() {
   registerPass(triton::scan::createAbiSelfTestPass);
+}
+
+/// See triton::scan::takeFirstError.
+TRITON_PLUGIN_API const char *tritonScanTakeError() {
+  return triton::scan::takeFirstError();
 }
 
 TRITON_PLUGIN_API triton::plugin::PluginInfo *tritonGetPluginInfo() {

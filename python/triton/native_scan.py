@@ -6,6 +6,9 @@ wants it.  A file that is missing, damaged or built for another Triton never sto
 warning says why, and scans go through upstream's lowering (as they do with TRITON_NATIVE_SCAN=0,
 silently).
 
+In a Triton that was built from source with the lowering inside (the source base), libtriton has the
+passes itself, in its module `native_scan`, and nothing is loaded.
+
 `python -m triton.tools.scan_opt --status` prints the state.
 """
 
@@ -19,6 +22,7 @@ import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from triton import knobs
 
@@ -33,7 +37,9 @@ AROUND_WARP_SPECIALIZATION = ("outline_scans", "inline_scans")
 
 _NATIVE, _OFF, _UNAVAILABLE = "native-", "off", "unavailable"
 _load_lock = threading.Lock()
-_loaded: tuple[ctypes.CDLL | None, str | None] | None = None
+# The extension, or libtriton's own module with the passes.
+_Library = ctypes.CDLL | ModuleType
+_loaded: tuple[_Library | None, str | None] | None = None
 
 
 class ScanLoweringError(RuntimeError):
@@ -120,9 +126,18 @@ def _open_checked(path: Path) -> ctypes.CDLL:
     return library
 
 
-def _load_now() -> tuple[ctypes.CDLL | None, str | None]:
+def _built_in() -> ModuleType | None:
+    """Return libtriton's own module with the passes, None where they are an extension."""
+    from triton._C import libtriton
+
+    return getattr(libtriton, "native_scan", None)
+
+
+def _load_now() -> tuple[_Library | None, str | None]:
     from triton._C.libtriton import passes
 
+    if (module := _built_in()) is not None:
+        return module, None
     try:
         library = _open_checked(EXTENSION_PATH)
         passes.plugin.extend_with(str(EXTENSION_PATH))
@@ -131,7 +146,7 @@ def _load_now() -> tuple[ctypes.CDLL | None, str | None]:
     return library, None
 
 
-def _load() -> tuple[ctypes.CDLL | None, str | None]:
+def _load() -> tuple[_Library | None, str | None]:
     """Return (library, None), or (None, why it cannot be loaded); loads at the first call only."""
     global _loaded
     if _loaded is None:
@@ -153,7 +168,10 @@ def _warn_unavailable(reason: str) -> None:
 
 @functools.cache
 def build_hash() -> str:
-    """Return the sha256 of this file and, where there is one, the extension's bytes."""
+    """Return the sha256 of this file and, where there is one, the extension's bytes.
+
+    The bytes of libtriton, which may have the passes itself, are in triton_key() anyway.
+    """
     digest = hashlib.sha256(Path(__file__).read_bytes())
     if EXTENSION_PATH.is_file():
         digest.update(EXTENSION_PATH.read_bytes())
@@ -211,11 +229,17 @@ def status() -> Status:
     """Return the state of the lowering, without a warning."""
     library, reason = _load()
     available = library is not None
-    return Status(available and knobs.scan.native, available, EXTENSION_PATH, build_hash(), reason)
+    path = EXTENSION_PATH
+    if isinstance(library, ModuleType):
+        from triton._C import libtriton
+
+        path = Path(libtriton.__file__)
+    return Status(available and knobs.scan.native, available, path, build_hash(), reason)
 
 
-def load() -> ctypes.CDLL:
-    """Load the extension, which adds its passes to `passes.plugin`.  May raise ExtensionError."""
+def load() -> _Library:
+    """Load the extension, which adds its passes to `passes.plugin`, unless libtriton has them.  May
+    raise ExtensionError."""
     library, reason = _load()
     if library is None:
         raise ExtensionError(reason)
@@ -223,22 +247,30 @@ def load() -> ctypes.CDLL:
 
 
 def add_pass(pm, name: str) -> None:
-    """Add a pass of the extension to the pass manager.  May raise ExtensionError."""
+    """Add a pass of the lowering to the pass manager.  May raise ExtensionError."""
     from triton._C.libtriton import passes
 
-    load()
+    library = load()
     wants_remarks = name in ("outline_scans", "lower_flip", "lower_scan") and knobs.scan.remarks
-    getattr(passes.plugin, f"add_{name}")(pm, ["remarks"] if wants_remarks else [])
+    if isinstance(library, ModuleType):
+        getattr(library, f"add_{name}")(pm, *([True] if wants_remarks else []))
+    else:
+        getattr(passes.plugin, f"add_{name}")(pm, ["remarks"] if wants_remarks else [])
 
 
 def add_lowering(pm) -> None:
     """Add the lowering of tt.scan to the pass manager.  May raise ExtensionError."""
+    library = load()
     for name in LOWERING:
-        add_pass(pm, name)
+        # The Triton of the source base has no native flips.
+        if isinstance(library, ctypes.CDLL) or hasattr(library, f"add_{name}"):
+            add_pass(pm, name)
 
 
-def _take_error(library: ctypes.CDLL) -> str | None:
-    """Return, once, the first error that a pass of the extension reported on this thread."""
+def _take_error(library: _Library) -> str | None:
+    """Return, once, the first error that a pass of the lowering reported on this thread."""
+    if isinstance(library, ModuleType):
+        return library.take_error()
     if (take := getattr(library, "tritonScanTakeError", None)) is None:
         return None
     take.restype = ctypes.c_char_p
@@ -251,7 +283,8 @@ def run_reporting(pm, module, label: str) -> None:
     library = load()
     _take_error(library)  # nothing old
     try:
-        pm.run(module, label)
+        # The Triton of the source base gives its runs no labels.
+        pm.run(module, *([label] if isinstance(library, ctypes.CDLL) else []))
     except RuntimeError as error:
         if (text := _take_error(library)) is None:
             raise

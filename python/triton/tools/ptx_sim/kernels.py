@@ -38,7 +38,6 @@ def compile_kernel(
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
-    from triton.experimental.gluon._runtime import GluonASTSource
 
     constexprs = dict(constexprs or {})
     names = [n for n in fn.arg_names if n not in constexprs]
@@ -62,7 +61,9 @@ def compile_kernel(
         if isinstance(array, np.ndarray) or (type(value) is int and value % 16 == 0):
             attrs[(k,)] = [["tt.divisibility", 16]]
         kept.append(array)
-    kind = GluonASTSource if fn.is_gluon() else ASTSource
+    kind = ASTSource
+    if hasattr(fn, "is_gluon") and fn.is_gluon():  # the source base's Triton has no Gluon
+        from triton.experimental.gluon._runtime import GluonASTSource as kind
     source = kind(fn, signature, constexprs=constexprs, attrs=attrs)
     with _native(native):
         kernel = triton.compile(
@@ -82,10 +83,9 @@ def run_compiled(kernel, grid, args, **limits) -> Stats:
         raise PtxSimError("the kernel takes tensor descriptors, which are not simulated")
     dims = (grid,) if isinstance(grid, int) else tuple(grid)
     programs = int(np.prod(dims)) * meta.num_ctas
-    hidden = [
-        Scratch(meta.global_scratch_size * programs),
-        Scratch(meta.profile_scratch_size * programs),
-    ]
+    # The source base's Triton has one of the two.
+    scratches = ("global_scratch_size", "profile_scratch_size")
+    hidden = [Scratch(getattr(meta, s) * programs) for s in scratches if hasattr(meta, s)]
     return launch(
         kernel.asm["ptx"],
         grid,

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TRITON_SCAN_LIB_EXTENSION_ERRORREPORT_H
-#define TRITON_SCAN_LIB_EXTENSION_ERRORREPORT_H
+#ifndef TRITON_SCAN_LIB_SUPPORT_ERRORREPORT_H
+#define TRITON_SCAN_LIB_SUPPORT_ERRORREPORT_H
 
 namespace mlir {
 class PassManager;
@@ -19,6 +19,10 @@ namespace mlir::triton::scan {
 /// run by `pm`. The diagnostics are still printed.
 void keepFirstError(PassManager &pm);
 
+/// Returns the first error since the last call on this thread, or null. The
+/// text lives until the next call.
+const char *takeFirstError();
+
 } // namespace mlir::triton::scan
 
-#endif // TRITON_SCAN_LIB_EXTENSION_ERRORREPORT_H
+#endif // TRITON_SCAN_LIB_SUPPORT_ERRORREPORT_H

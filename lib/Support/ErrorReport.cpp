@@ -6,7 +6,6 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
-#include "triton/Tools/PluginUtils.h"
 
 using namespace mlir;
 
@@ -41,20 +40,24 @@ static std::string format(Diagnostic &diagnostic) {
 
 namespace {
 
-/// Listens to diagnostics while a pass runs.
+/// Listens to diagnostics while a pass runs. The thread that asked for it is
+/// not always the one that the passes run on: a pass manager that prints
+/// reproducers after a crash starts another.
 struct ErrorKeeper : PassInstrumentation {
+  explicit ErrorKeeper(std::string &error) : error(error) {}
+
   void runBeforePass(Pass *, Operation *op) override {
     DiagnosticEngine &engine = op->getContext()->getDiagEngine();
     // Called before older handlers; failure() passes the diagnostic on.
-    handler = engine.registerHandler([](Diagnostic &diagnostic) {
+    handler = engine.registerHandler([this](Diagnostic &diagnostic) {
       // libtriton would drop remarks.
       if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) {
         llvm::errs() << format(diagnostic) << "\n";
         return success();
       }
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
-          firstError.empty())
-        firstError = format(diagnostic);
+          error.empty())
+        error = format(diagnostic);
       return failure();
     });
   }
@@ -65,18 +68,17 @@ struct ErrorKeeper : PassInstrumentation {
     op->getContext()->getDiagEngine().eraseHandler(handler);
   }
 
+  std::string &error;
   DiagnosticEngine::HandlerID handler = 0;
 };
 
 } // namespace
 
 void triton::scan::keepFirstError(PassManager &pm) {
-  pm.addInstrumentation(std::make_unique<ErrorKeeper>());
+  pm.addInstrumentation(std::make_unique<ErrorKeeper>(firstError));
 }
 
-/// The first error since the last call on this thread, or null. The text lives
-/// until the next call.
-TRITON_PLUGIN_API const char *tritonScanTakeError() {
+const char *triton::scan::takeFirstError() {
   if (firstError.empty())
     return nullptr;
   takenError = std::move(firstError);

@@ -1,0 +1,141 @@
+"""Build the overlay of the source base and run every test that applies to it.
+
+    .venv-source/bin/python python/build_helpers/source_test.py [--only lit-upstream|lit|pytest|...]
+
+lit-upstream    the lit tests that come with Triton's sources
+lit             our lit tests through Python, and those that name passes only through triton-opt
+pytest          our tests of numbers, programs and errors, with the simulator
+pytest-upstream the Python tests of Triton's sources that need neither a GPU nor torch
+
+Kernels are assembled with the ptxas of the locked 3.9.0 wheel unless TRITON_PTXAS_PATH is set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+
+from fetch import FetchError, cache_dir, unpack_wheel
+
+from build_helpers import content, patching, source_build, source_tree, source_wheel
+from build_helpers.extension import BuildError
+
+REPO = source_tree.REPO
+# The tests of ours that speak of no other Triton and no extension.
+OURS = (
+    "test_numerics.py",
+    "test_scan_programs.py",
+    "test_errors.py",
+    "test_knobs.py",
+    "test_noinline.py",
+    "test_fuzz.py",
+)
+# What of them is left out, as pytest's -k selects it, and why.
+LEFT_OUT = {
+    "(cumsum or cumprod) and (int8 or int16)": "this Triton does not promote narrow integers",
+    "cumsum_member": "this Triton cannot call x.cumsum(), a function, as a member",
+    "constant-": "this Triton makes a tensor of a number that a combine function returns",
+    "test_interpreter": "the interpreter is upstream's own",
+}
+UPSTREAM = (
+    "test_knobs.py",
+    "language/test_compile_only.py",
+    "language/test_reproducer.py",
+    "tools/test_irsource.py",
+)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of the tests: which assembler and linker, and a cache of their own."""
+    result = dict(os.environ)
+    result.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    if "TRITON_PTXAS_PATH" not in result:
+        tools = unpack_wheel() / "triton" / "backends" / "nvidia" / "bin"
+        result["TRITON_PTXAS_PATH"] = str(tools / "ptxas")
+    llvm = Path(os.environ.get("LLVM_SYSPATH") or "/usr/lib/llvm-22")
+    result.setdefault("TRITON_HIP_LLD_PATH", str(llvm / "bin" / "ld.lld"))
+    result.setdefault("TRITON_CACHE_DIR", str(cache_dir() / "source-test-kernels"))
+    return result
+
+
+def more_than_passes() -> str:
+    """Return a pattern of those of our lit tests that ask triton-scan-opt for more than passes."""
+    options = ("--ptx", "--amdgcn", "--convert-to-llvm", "--target")
+    tests = sorted((REPO / "test").rglob("*.mlir"))
+    texts = {path: path.read_text() for path in tests}
+    more = [path for path, text in texts.items() if any(option in text for option in options)]
+    return "|".join(re.escape(path.relative_to(REPO / "test").as_posix()) for path in more)
+
+
+def commands(binaries: Path) -> dict[str, list[list[str]]]:
+    """Return the commands of each group of tests."""
+    lit = [sys.executable, "-m", "lit.main", "-v", "-j2"]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    unit = source_tree.TREE / "python" / "test" / "unit"
+    left, left_ours = (
+        ";".join(json.loads((REPO / "test-source" / name).read_text()))
+        for name in ("left.json", "left-ours.json")
+    )
+    return {
+        "lit-upstream": [[*lit, f"-Dtools={binaries}", "--xfail", left, str(REPO / "test-source")]],
+        "lit": [
+            [*lit, "--xfail", left_ours, str(REPO / "test")],
+            [
+                *[*lit, f"-Dtriton-opt={binaries / 'triton-opt'}", "--xfail", left_ours],
+                *["--filter-out", more_than_passes(), str(REPO / "test")],
+            ],
+        ],
+        "pytest": [
+            [*pytest, "-k", " and ".join(f"not ({names})" for names in LEFT_OUT)]
+            + [str(REPO / "python/test" / name) for name in OURS]
+        ],
+        "pytest-upstream": [
+            [*pytest, "--confcutdir", str(unit), "-c", os.devnull, "--rootdir", str(unit)]
+            + [str(unit / name) for name in UPSTREAM]
+        ],
+    }
+
+
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", action="append", help="a group of tests; may be repeated")
+    options = parser.parse_args()
+    if sys.prefix == sys.base_prefix:
+        print("source_test.py: run it with .venv-source (`make test-source`)", file=sys.stderr)
+        return 1
+    try:
+        overlay = source_wheel.build_overlay()
+        settings = environment()
+    except (FetchError, BuildError, patching.PatchError, content.ContentError) as error:
+        print(f"source_test.py: {error}", file=sys.stderr)
+        return 1
+    pth = Path(sysconfig.get_path("purelib")) / "triton_scan_overlay.pth"
+    pth.write_text(f"{overlay}\n")
+    groups = commands(source_build.build_directory() / "bin")
+    if unknown := set(options.only or []) - set(groups):
+        parser.error(f"there is no group {sorted(unknown)[0]}; there are {', '.join(groups)}")
+    failed = []
+    for name, lines in groups.items():
+        if options.only and name not in options.only:
+            continue
+        for command in lines:
+            print(f"[test-source] {name}: {' '.join(command[1:])}", flush=True)
+            if subprocess.run(command, cwd=REPO, env=settings).returncode:
+                failed.append(name)
+    if failed:
+        print(f"[test-source] failed: {', '.join(dict.fromkeys(failed))}", flush=True)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
