@@ -11,6 +11,10 @@
 #              TARGET=hip:gfx942 (gfx90a, gfx950, gfx1100, gfx1200) takes AMD's lowering
 # make mutants break the lowering in many ways, and see that the tests notice; long
 # make docs    build the documentation into build/docs; make check-docs runs its examples too
+# make wheel-source  compile Triton from source with the lowering inside, and write its wheel to dist/;
+#              needs LLVM 22's packages (docs/source-base.md)
+# make test-source  the same as an overlay in .venv-source; upstream's lit tests, our own, and pytest
+# make check-source  see only that the patches apply and our own files compile in that base
 # make format, make check-format, make clean
 # PYTHON=python3.12 chooses the Python that .venv is made from.
 
@@ -27,6 +31,8 @@ TWICE ?=
 LIT_ARGS ?=
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
+SOURCE_VENV := .venv-source
+SOURCE_BIN := $(CURDIR)/$(SOURCE_VENV)/bin
 HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
@@ -93,6 +99,24 @@ wheel: tools $(VENV)/.ready
 release: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/release.py $(if $(TAGS),--tags $(TAGS)) $(if $(TWICE),--twice)
 
+# The source base (docs/source-base.md).
+.PHONY: wheel-source test-source check-source
+
+wheel-source: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/source_wheel.py dist
+
+check-source: tools $(VENV)/.ready
+	@$(BIN)/python $(HELPERS)/source_build.py --check
+
+$(SOURCE_VENV)/.ready: python/requirements-test.txt | tools
+	@echo "[venv] making $(SOURCE_VENV) and installing python/requirements-test.txt"
+	@$(PYTHON) -m venv $(SOURCE_VENV)
+	@$(SOURCE_BIN)/python -m pip install -qq --disable-pip-version-check -r python/requirements-test.txt
+	@touch $@
+
+test-source: tools $(SOURCE_VENV)/.ready
+	@$(SOURCE_BIN)/python $(HELPERS)/source_test.py
+
 # Rewrites patches/ from the files that were edited in the overlay.
 refresh-patches: $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/overlay.py --refresh-patches
@@ -124,4 +148,4 @@ check-format: $(VENV)/.ready
 
 # Keeps .cache, so that nothing has to be fetched again.
 clean:
-	rm -rf build dist $(VENV) triton.egg-info
+	rm -rf build dist $(VENV) $(SOURCE_VENV) triton.egg-info

@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,9 +20,21 @@ if spec is None or not (Path(spec.origin).parent / "tools" / "scan_opt.py").is_f
     lit_config.fatal("this Python does not import the patched triton; run `make lit`")
 package = Path(spec.origin).parent
 
+# Which base the triton is of: only the wheel has an extension.
+is_wheel = (package / "_C" / "libtriton_scan.so").is_file()
+config.available_features.add("wheel-base" if is_wheel else "source-base")
+llvm = Path(os.environ.get("LLVM_SYSPATH") or "/usr/lib/llvm-22") / "bin"
+filecheck = package / "FileCheck" if is_wheel else shutil.which("FileCheck", path=llvm)
+if filecheck is None:
+    lit_config.fatal(f"there is no FileCheck in {llvm}: install llvm-22-tools")
+scan_opt = f"{sys.executable} -m triton.tools.scan_opt"
+if triton_opt := lit_config.params.get("triton-opt"):
+    # The source base's C++ tool, which has the passes and nothing after them: source_test.py
+    # leaves out the tests that ask for more.
+    scan_opt = triton_opt
 config.substitutions += [
-    ("triton-scan-opt", f"{sys.executable} -m triton.tools.scan_opt"),
-    ("FileCheck", str(package / "FileCheck")),
+    ("triton-scan-opt", scan_opt),
+    ("FileCheck", str(filecheck)),
 ]
 # The passes are named on the command line; the rest of the pipeline uses the native lowering.
 config.environment["TRITON_NATIVE_SCAN"] = "1"
