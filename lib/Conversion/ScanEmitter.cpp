@@ -2,7 +2,9 @@
 
 #include "ScanEmitter.h"
 #include "BitFields.h"
+#include "OrderByUse.h"
 #include "TotalsExchange.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "triton-scan/Compat.h"
 #include "triton/Conversion/TritonGPUToLLVM/Utility.h"
 
@@ -15,6 +17,13 @@ static unsigned maskOf(ArrayRef<Run> runs, Owner owner) {
     if (run.owner == owner)
       mask |= maskOf(run.bits);
   return mask;
+}
+
+static Operation *innermostLoopOf(Operation *op) {
+  Operation *parent = op->getParentOp();
+  while (parent && !isa<scf::ForOp, scf::WhileOp>(parent))
+    parent = parent->getParentOp();
+  return parent;
 }
 
 ScanEmitter::ScanEmitter(ScanOp op, RewriterBase &rewriter,
@@ -34,16 +43,25 @@ SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
   shuffle.emplace(rewriter, op.getLoc(), targetInfo, laneId,
                   layout.getInDimSize(StringAttr::get(op.getContext(), "lane")),
                   predicatesAreScarce);
-  return llvm::map_to_vector(
+  auto results = llvm::map_to_vector(
       scanRun(0, elements, Wanted::Through),
       [](const Carry &carry) { return carry.through.values; });
+  if (!orderFrom)
+    return results;
+
+  SmallVector<Value> wanted;
+  for (unsigned j = 0; j < results.size(); ++j)
+    llvm::append_range(wanted, results[inOrder(j, results.size())]);
+  orderByUse(orderFrom, op, wanted);
+  return results;
 }
 
 SmallVector<unsigned> ScanEmitter::slotsOf(unsigned run) const {
   unsigned used = maskOf(runs.take_front(run), Owner::Register);
   SmallVector<unsigned> slots;
-  for (unsigned slot = 0, e = numRegisters(layout); slot < e; ++slot)
-    if (!(slot & used))
+  unsigned count = numRegisters(layout);
+  for (unsigned j = 0; j < count; ++j)
+    if (unsigned slot = inOrder(j, count); !(slot & used))
       slots.push_back(slot);
   return slots;
 }
@@ -119,8 +137,10 @@ ScanEmitter::scanRegisters(unsigned run, ArrayRef<Tuple> totals,
 SmallVector<Tuple> ScanEmitter::scanWithinWarp(ArrayRef<Tuple> values,
                                                ArrayRef<unsigned> bits) {
   SmallVector<Tuple> inclusive(values.begin(), values.end());
+  unsigned count = inclusive.size();
   for (unsigned i = 0; i < bits.size(); ++i)
-    for (Tuple &own : inclusive) {
+    for (unsigned j = 0; j < count; ++j) {
+      Tuple &own = inclusive[inOrder(j, count)];
       if (own.empty())
         continue;
       LaneShuffle::Result earlier =
@@ -203,94 +223,77 @@ ScanEmitter::exchangeTotals(unsigned run, Value position,
   for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
     exchange.setUniform(owner, maskOf(runs.take_front(run), owner));
   bool isCoarsest = run + 1 == runs.size();
-  if (runs[run].owner == Owner::Block)
-    return foldGroups(exchange.acrossBlocks(slotTotals), position, !isCoarsest);
+  SmallVector<GroupPrefix> result;
+  orderFrom = nullptr;
+  if (runs[run].owner == Owner::Block) {
+    SmallVector<SmallVector<Tuple>> slots = exchange.acrossBlocks(slotTotals);
+    SmallVector<Value> isAfter = comesAfter(runs[run], position);
+    for (ArrayRef<Tuple> totals : slots)
+      result.push_back(foldGroups(totals, isAfter, !isCoarsest));
+    return result;
+  }
 
   // A lane run leaves its totals in its last lanes.
+  SmallVector<Tuple> spread(slotTotals);
   if (run > 0 && runs[run - 1].owner == Owner::Lane) {
     unsigned mask = maskOf(runs[run - 1].bits);
-    if (!hasLocalScatter) {
-      SmallVector<Tuple> spread;
-      for (const Tuple &total : slotTotals)
-        spread.push_back(shuffle->fromField(total, mask, reverse ? 0 : mask));
-      return foldGroups(exchange.acrossWarps(spread, warpId), position,
-                        !isCoarsest);
-    }
-    exchange.setHolders(mask, indexIs(laneId, mask, reverse ? 0 : mask,
-                                      LLVM::ICmpPredicate::eq));
+    if (hasLocalScatter)
+      exchange.setHolders(mask, indexIs(laneId, mask, reverse ? 0 : mask,
+                                        LLVM::ICmpPredicate::eq));
+    else
+      for (Tuple &total : spread)
+        total = shuffle->fromField(total, mask, reverse ? 0 : mask);
   }
-  // Folding costs each thread a step a warp; scanning the totals as a warp
-  // costs two steps for each doubling of the warps.
+  // Folding costs each thread a step a warp. To scan the totals in one warp
+  // takes a second barrier, which a loop has in any case.
   unsigned positionBits = runs[run].bits.size();
   SmallVector<unsigned> lanes = exchange.idleLanes();
-  if (!hasLocalScatter || runs[run].size() < minGroupsToScan ||
-      lanes.size() < positionBits)
-    return foldGroups(exchange.acrossWarps(slotTotals, warpId), position,
-                      !isCoarsest);
-  StringAttr laneDim = StringAttr::get(op.getContext(), "lane");
-  unsigned rowLanes = (layout.getInDimSize(laneDim) - 1) & ~maskOf(lanes);
-  lanes.truncate(positionBits);
-  return scanGroups(exchange.acrossWarps(slotTotals, warpId, lanes), position,
-                    lanes, rowLanes, !isCoarsest);
-}
-
-SmallVector<ScanEmitter::GroupPrefix>
-ScanEmitter::foldGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
-                        bool wantTotal) {
-  Location loc = op.getLoc();
-  unsigned count = slots.front().size();
-  // Counted in the direction, so that both compare with the same numbers.
-  Value order = position;
-  if (reverse)
-    order = LLVM::XOrOp::create(rewriter, loc, order,
-                                constantI32(rewriter, loc, count - 1));
-  // The groups after the j-th take in its total.
-  SmallVector<Value> isAfter;
-  for (unsigned j = 0; j + 1 < count; ++j)
-    isAfter.push_back(LLVM::ICmpOp::create(rewriter, loc,
-                                           LLVM::ICmpPredicate::ugt, order,
-                                           constantI32(rewriter, loc, j)));
-
-  SmallVector<GroupPrefix> result;
-  for (const SmallVector<Tuple> &totals : slots) {
-    Tuple before = totals[0], sum = before;
-    for (unsigned j = 1; j + 1 < count; ++j) {
-      sum = combiner.combine(wantTotal ? sum : before, totals[j]);
-      before = combiner.select(isAfter[j], sum, before);
-    }
-    if (wantTotal)
-      sum = combiner.combine(sum, totals[count - 1]);
-    result.push_back({before, sum});
+  Operation *loop = innermostLoopOf(op);
+  unsigned minGroups = loop ? minGroupsToScanInLoop : minGroupsToScan;
+  if (!hasLocalScatter || runs[run].size() < minGroups ||
+      lanes.size() < positionBits) {
+    SmallVector<Value> isAfter = comesAfter(runs[run], position);
+    Operation *written = exchange.acrossWarps(
+        spread, warpId, !isCoarsest, [&](ArrayRef<Tuple> totals) {
+          result.push_back(foldGroups(totals, isAfter, !isCoarsest));
+        });
+    if (slotTotals.size() > 1)
+      orderFrom = written;
+    return result;
   }
+  lanes.truncate(positionBits);
+  TotalsExchange::Prefixes prefixes = exchange.scanInOneWarp(
+      spread, warpId, laneId, lanes, !isCoarsest, loop,
+      [&](ArrayRef<Tuple> totals) { return scanWithinWarp(totals, lanes); });
+  for (auto [slot, before] : llvm::enumerate(prefixes.before))
+    result.push_back({before, isCoarsest ? Tuple() : prefixes.total[slot]});
   return result;
 }
 
-SmallVector<ScanEmitter::GroupPrefix>
-ScanEmitter::scanGroups(ArrayRef<SmallVector<Tuple>> slots, Value position,
-                        ArrayRef<unsigned> lanes, unsigned rowLanes,
-                        bool wantTotal) {
+SmallVector<Value> ScanEmitter::comesAfter(const Run &run, Value position) {
   Location loc = op.getLoc();
-  SmallVector<Tuple> inclusive = scanWithinWarp(
-      llvm::map_to_vector(slots, [](ArrayRef<Tuple> own) { return own[0]; }),
-      lanes);
+  // Counted in the direction, so that both compare with the same numbers.
+  if (reverse)
+    position = LLVM::XOrOp::create(rewriter, loc, position,
+                                   constantI32(rewriter, loc, run.size() - 1));
+  return llvm::map_to_vector(
+      llvm::seq<unsigned>(0, run.size() - 1), [&](unsigned j) -> Value {
+        return LLVM::ICmpOp::create(rewriter, loc, LLVM::ICmpPredicate::ugt,
+                                    position, constantI32(rewriter, loc, j));
+      });
+}
 
-  // The lane before the one that holds this group's total.
-  auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, lanes.size()));
-  Value previous = LLVM::AddOp::create(
-      rewriter, loc, position, constantI32(rewriter, loc, reverse ? 1 : -1));
-  Value lane = LLVM::OrOp::create(
-      rewriter, loc, moveBits(rewriter, loc, previous, positionBits, lanes),
-      LLVM::AndOp::create(rewriter, loc, laneId,
-                          constantI32(rewriter, loc, rowLanes)));
-
-  unsigned mask = maskOf(lanes);
-  SmallVector<GroupPrefix> result;
-  for (const Tuple &own : inclusive)
-    result.push_back({shuffle->fromLane(own, lane),
-                      wantTotal
-                          ? shuffle->fromField(own, mask, reverse ? 0 : mask)
-                          : Tuple()});
-  return result;
+ScanEmitter::GroupPrefix ScanEmitter::foldGroups(ArrayRef<Tuple> totals,
+                                                 ArrayRef<Value> isAfter,
+                                                 bool wantTotal) {
+  Tuple before = totals[0], sum = before;
+  for (unsigned j = 1; j < isAfter.size(); ++j) {
+    sum = combiner.combine(wantTotal ? sum : before, totals[j]);
+    before = combiner.select(isAfter[j], sum, before);
+  }
+  if (wantTotal)
+    sum = combiner.combine(sum, totals[isAfter.size()]);
+  return {before, sum};
 }
 
 Value ScanEmitter::positionIn(const Run &run) {

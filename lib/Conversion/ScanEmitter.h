@@ -40,8 +40,8 @@ public:
   }
 
 private:
-  /// From so many warps on, their totals are scanned and not folded.
-  static constexpr unsigned minGroupsToScan = 16;
+  /// From so many warps on, one of them scans their totals.
+  static constexpr unsigned minGroupsToScan = 16, minGroupsToScanInLoop = 8;
 
   /// The prefixes that end before a block and at its end.
   struct Carry {
@@ -89,22 +89,24 @@ private:
   SmallVector<GroupPrefix> exchangeTotals(unsigned run, Value position,
                                           ArrayRef<Tuple> slotTotals);
 
-  // Input: for each slot, the totals of all groups, in the direction's order:
-  // in the registers of each thread, or in those `lanes` of each warp. Lanes
-  // that differ in the bits `rowLanes` hold the totals of other rows.
-  // Output: the prefixes, by slot.
-  SmallVector<GroupPrefix> foldGroups(ArrayRef<SmallVector<Tuple>> slots,
-                                      Value position, bool wantTotal);
-  SmallVector<GroupPrefix> scanGroups(ArrayRef<SmallVector<Tuple>> slots,
-                                      Value position, ArrayRef<unsigned> lanes,
-                                      unsigned rowLanes, bool wantTotal);
+  /// Returns for each group of `run` but the last, in the direction's order,
+  /// an i1: does this thread's group come after it?
+  SmallVector<Value> comesAfter(const Run &run, Value position);
+
+  // Input: the totals of the groups in the direction's order, the last one's
+  // only for the total; see comesAfter.
+  // Output: this group's prefixes.
+  GroupPrefix foldGroups(ArrayRef<Tuple> totals, ArrayRef<Value> isAfter,
+                         bool wantTotal);
 
   /// Returns the coordinate of the j-th of `count` positions in the direction.
   unsigned inOrder(unsigned j, unsigned count) const {
     return reverse ? count - 1 - j : j;
   }
 
-  /// Returns the slots that remain once the runs before `run` are done.
+  /// Returns the slots that remain once the runs before `run` are done, in the
+  /// direction's order: ptxas keeps to the order in which values are loaded,
+  /// and those that are needed last would wait in registers.
   SmallVector<unsigned> slotsOf(unsigned run) const;
 
   /// Returns an i1 that compares the masked index of this thread with `value`.
@@ -124,6 +126,9 @@ private:
   std::optional<LaneShuffle> shuffle;
   ArrayRef<Run> runs;
   unsigned exchanges = 0;
+  /// The write of the last exchange, after which totals of several slots are
+  /// read, or null.
+  Operation *orderFrom = nullptr;
 };
 
 } // namespace mlir::triton::scan

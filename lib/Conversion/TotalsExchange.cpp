@@ -4,6 +4,7 @@
 #include "BitFields.h"
 #include "StructCast.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "triton/Dialect/TritonGPU/IR/Dialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -44,17 +45,6 @@ private:
 };
 } // namespace
 
-static constexpr StringRef distributedDims[] = {"register", "lane", "warp",
-                                                "block"};
-
-/// Returns the type of a tensor of words with `layout`.
-static RankedTensorType tensorTypeOf(MLIRContext *ctx,
-                                     const LinearLayout &layout) {
-  SmallVector<int64_t> shape(layout.getOutDimSizes());
-  return RankedTensorType::get(shape, IntegerType::get(ctx, 32),
-                               gpu::LinearEncodingAttr::get(ctx, layout));
-}
-
 TotalsExchange::TotalsExchange(OpBuilder &builder, Location loc,
                                const LinearLayout &layout, const Run &run,
                                bool reverse)
@@ -92,6 +82,14 @@ SmallVector<unsigned> TotalsExchange::idleLanes() const {
   return bits;
 }
 
+SmallVector<unsigned> TotalsExchange::copyWarps() const {
+  SmallVector<unsigned> bits;
+  for (auto [bit, role] : rolesOf(Owner::Warp))
+    if (role == Role::Copy)
+      bits.push_back(bit);
+  return bits;
+}
+
 SmallVector<Value> TotalsExchange::packSlots(ArrayRef<Scalars> slots) {
   WordPacking packing(ValueRange(slots.front()).getTypes());
   SmallVector<Value> words;
@@ -121,183 +119,288 @@ TotalsExchange::unpackSlots(ArrayRef<Value> words, ArrayRef<Scalars> slots) {
   return result;
 }
 
+std::optional<unsigned> TotalsExchange::positionBitOf(Owner owner,
+                                                      unsigned bit) const {
+  if (roleOf(owner, bit) != Role::Position)
+    return std::nullopt;
+  return llvm::find(run.bits, bit) - run.bits.begin();
+}
+
+RankedTensorType TotalsExchange::typeOf(unsigned numWords, unsigned numIndices,
+                                        IndexBitOf indexBitOf) const {
+  MLIRContext *ctx = builder.getContext();
+  LayoutBuilder threads(ctx, {"register", "lane", "warp", "block"}, Rank);
+  for (unsigned i = 0, e = llvm::Log2_32(numIndices); i < e; ++i)
+    threads.add("register", Index, i);
+  for (unsigned i = 0, e = llvm::Log2_32(numWords); i < e; ++i)
+    threads.add("register", Word, i);
+  unsigned rowBits = 0;
+  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
+    for (auto [bit, role] : rolesOf(owner)) {
+      StringRef dim = dimNameOf(owner);
+      if (role == Role::Row) {
+        threads.add(dim, Row, rowBits++);
+        continue;
+      }
+      std::optional<unsigned> index;
+      if (indexBitOf)
+        index = indexBitOf(owner, bit);
+      if (index)
+        threads.add(dim, Index, *index);
+      else
+        threads.addZero(dim);
+    }
+  LinearLayout layout = threads.build();
+  SmallVector<int64_t> shape(layout.getOutDimSizes());
+  return RankedTensorType::get(shape, builder.getI32Type(),
+                               gpu::LinearEncodingAttr::get(ctx, layout));
+}
+
+RankedTensorType TotalsExchange::ownPositionType(unsigned numWords) const {
+  return typeOf(numWords, 1, [&](Owner owner, unsigned bit) {
+    return positionBitOf(owner, bit);
+  });
+}
+
 #ifdef TRITON_SCAN_SOURCE_BASE
 
-SmallVector<SmallVector<TotalsExchange::Scalars>>
+Operation *
 TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
-                            ArrayRef<unsigned> lanes) {
-  assert(lanes.empty() && "takes ttg.local_scatter");
-  return acrossBlocks(slots);
+                            bool wantLast,
+                            llvm::function_ref<void(ArrayRef<Scalars>)> use) {
+  SmallVector<SmallVector<Scalars>> totals = acrossBlocks(slots);
+  for (ArrayRef<Scalars> positions : totals)
+    use(positions);
+  return nullptr;
+}
+
+TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
+    ArrayRef<Scalars> slots, Value warpId, Value laneId,
+    ArrayRef<unsigned> lanes, bool wantTotal, Operation *loop,
+    llvm::function_ref<SmallVector<Scalars>(ArrayRef<Scalars>)> scanLanes) {
+  llvm_unreachable("takes ttg.local_scatter");
 }
 
 #else
 
-SmallVector<SmallVector<TotalsExchange::Scalars>>
-TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
-                            ArrayRef<unsigned> lanes) {
-  // Memory has three dims: the word's number, the row, and the write index.
-  // The write index is the position in the direction for the threads that
-  // hold a total; the others write beside it, each warp to words of its own,
-  // because a store cannot be predicated here.
-  enum : unsigned { Word, Row, Index, Rank };
+Value TotalsExchange::allocate(unsigned numWords, unsigned wordsPerSlot,
+                               unsigned numIndexBits) {
   MLIRContext *ctx = builder.getContext();
-  SmallVector<Value> words = packSlots(slots);
-  unsigned wordBits = llvm::Log2_32(words.size());
-  unsigned positionBits = run.bits.size();
-
-  LayoutBuilder source(ctx, distributedDims, Rank);
-  LayoutBuilder destination(ctx, distributedDims, Rank);
   LayoutBuilder memory(ctx, {"offset", "block"}, Rank);
-  unsigned sourceIndexBits = 0, rowBits = 0, laneAndWarpRowBits = 0;
-  SmallVector<unsigned> copyBits;
-
-  for (unsigned i = 0; i < wordBits; ++i)
-    source.add("register", Word, i);
-  if (lanes.empty())
-    for (unsigned i = 0; i < positionBits; ++i)
-      destination.add("register", Index, i);
-  for (unsigned i = 0; i < wordBits; ++i)
-    destination.add("register", Word, i);
-  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block}) {
-    StringRef dim = dimNameOf(owner);
+  auto add = [&](Dim dim, unsigned begin, unsigned end) {
+    for (unsigned bit = begin; bit < end; ++bit)
+      memory.add("offset", dim, bit);
+  };
+  // Four words side by side for one load: those of a total, then those of the
+  // next positions. Then the rows, so that the lanes use different banks.
+  unsigned numWordBits = llvm::Log2_32(numWords);
+  unsigned nearWordBits = std::min(llvm::Log2_32(wordsPerSlot), 2u);
+  unsigned nearIndexBits =
+      std::min<unsigned>(run.bits.size(), 2 - nearWordBits);
+  add(Word, 0, nearWordBits);
+  add(Index, 0, nearIndexBits);
+  unsigned rowBits = 0;
+  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
     for (auto [bit, role] : rolesOf(owner)) {
-      if (role == Role::Row) {
-        source.add(dim, Row, rowBits);
-        destination.add(dim, Row, rowBits);
-        if (owner == Owner::Block)
-          memory.add(dim, Row, rowBits);
-        ++rowBits;
-        continue;
-      }
-      const unsigned *lane = llvm::find(lanes, bit);
-      if (owner == Owner::Lane && lane != lanes.end())
-        destination.add(dim, Index, lane - lanes.begin());
-      else
-        destination.addZero(dim);
-      if (owner == Owner::Block)
+      StringRef dim = owner == Owner::Block ? "block" : "offset";
+      if (role == Role::Row)
+        memory.add(dim, Row, rowBits++);
+      else if (owner == Owner::Block)
         memory.addZero(dim);
-      if (role == Role::Copy && owner == Owner::Warp)
-        copyBits.push_back(bit);
-      if (role == Role::Copy && owner != Owner::Warp)
-        source.addZero(dim);
-      else
-        source.add(dim, Index, sourceIndexBits++);
     }
-    if (owner == Owner::Warp)
-      laneAndWarpRowBits = rowBits;
-  }
+  add(Index, nearIndexBits, run.bits.size());
+  add(Word, nearWordBits, numWordBits);
+  add(Index, run.bits.size(), numIndexBits);
 
-  // Loads of up to four words, then the rows side by side.
-  unsigned nearWordBits =
-      std::min(wordBits, positionBits < 2 ? 2 - positionBits : 0);
-  for (unsigned i = 0; i < positionBits; ++i)
-    memory.add("offset", Index, i);
-  for (unsigned i = 0; i < nearWordBits; ++i)
-    memory.add("offset", Word, i);
-  for (unsigned i = 0; i < laneAndWarpRowBits; ++i)
-    memory.add("offset", Row, i);
-  for (unsigned i = nearWordBits; i < wordBits; ++i)
-    memory.add("offset", Word, i);
-  unsigned indexBits = positionBits + copyBits.size() + (isHolder ? 1 : 0);
-  for (unsigned i = positionBits; i < indexBits; ++i)
-    memory.add("offset", Index, i);
-
-  RankedTensorType sourceType = tensorTypeOf(ctx, source.build());
-  RankedTensorType destinationType = tensorTypeOf(ctx, destination.build());
-  LinearLayout memoryLayout = memory.build();
-  SmallVector<int64_t> memoryShape(memoryLayout.getOutDimSizes());
-  auto encoding = gpu::SharedLinearEncodingAttr::get(ctx, memoryLayout,
-                                                     /*layoutAlignment=*/16);
-  auto space = gpu::SharedMemorySpaceAttr::get(ctx);
-  auto memoryType =
-      gpu::MemDescType::get(memoryShape, builder.getI32Type(), encoding, space,
-                            /*mutableMemory=*/true);
-  auto readType = gpu::MemDescType::get(destinationType.getShape(),
-                                        builder.getI32Type(), encoding, space,
-                                        /*mutableMemory=*/true, memoryShape);
-
-  Value index = createWriteIndex(warpId, copyBits, reverse && lanes.empty());
-  SmallVector<Value> indices(words.size(), index);
-  Value buffer = gpu::LocalAllocOp::create(builder, loc, memoryType);
-  gpu::LocalScatterOp::create(builder, loc, buffer,
-                              packStruct(builder, loc, words, sourceType),
-                              packStruct(builder, loc, indices, sourceType),
-                              builder.getI32IntegerAttr(Index));
-  Value totals = gpu::MemDescSubsliceOp::create(builder, loc, readType, buffer,
-                                                SmallVector<int32_t>(Rank, 0));
-  Value loaded =
-      gpu::LocalLoadOp::create(builder, loc, destinationType, totals);
-  return unpackSlots(unpackStruct(builder, loc, loaded), slots);
+  LinearLayout layout = memory.build();
+  SmallVector<int64_t> shape(layout.getOutDimSizes());
+  auto type = gpu::MemDescType::get(
+      shape, builder.getI32Type(),
+      gpu::SharedLinearEncodingAttr::get(ctx, layout, /*layoutAlignment=*/16),
+      gpu::SharedMemorySpaceAttr::get(ctx), /*mutableMemory=*/true);
+  return gpu::LocalAllocOp::create(builder, loc, type);
 }
 
-Value TotalsExchange::createWriteIndex(Value warpId,
-                                       ArrayRef<unsigned> copyBits,
-                                       bool descending) const {
+Operation *TotalsExchange::write(Value memory, ArrayRef<Value> words,
+                                 Value index, RankedTensorType type) {
+  SmallVector<Value> indices(words.size(), index);
+  return gpu::LocalScatterOp::create(builder, loc, memory,
+                                     packStruct(builder, loc, words, type),
+                                     packStruct(builder, loc, indices, type),
+                                     builder.getI32IntegerAttr(Index));
+}
+
+SmallVector<Value> TotalsExchange::read(Value memory, RankedTensorType type,
+                                        unsigned firstWord,
+                                        unsigned firstIndex) {
+  auto memoryType = cast<gpu::MemDescType>(memory.getType());
+  auto partType = gpu::MemDescType::get(
+      type.getShape(), type.getElementType(), memoryType.getEncoding(),
+      memoryType.getMemorySpace(), /*mutableMemory=*/true,
+      memoryType.getAllocShape());
+  SmallVector<int32_t> offsets(Rank, 0);
+  offsets[Word] = firstWord;
+  offsets[Index] = firstIndex;
+  Value part =
+      gpu::MemDescSubsliceOp::create(builder, loc, partType, memory, offsets);
+  return unpackStruct(builder, loc,
+                      gpu::LocalLoadOp::create(builder, loc, type, part));
+}
+
+unsigned TotalsExchange::numWriteIndexBits() const {
+  return run.bits.size() + copyWarps().size() + (isHolder ? 1 : 0);
+}
+
+Value TotalsExchange::createWriteIndex(Value warpId, bool inDirection) const {
   SmallVector<unsigned> warpBits(run.bits);
-  llvm::append_range(warpBits, copyBits);
+  llvm::append_range(warpBits, copyWarps());
   auto indexBits = llvm::to_vector(llvm::seq<unsigned>(0, warpBits.size()));
   Value index = moveBits(builder, loc, warpId, warpBits, indexBits);
-  if (descending)
+  if (inDirection && reverse)
     index = LLVM::XOrOp::create(builder, loc, index,
                                 constantI32(builder, loc, run.size() - 1));
   if (!isHolder)
     return index;
 
-  // Not a select: LLVM would fold it for some lanes, so for one direction only.
+  // Beside the totals, and at the next position: in another bank. Not a select:
+  // LLVM would fold it for some lanes, so for one direction only.
   Value isOther = LLVM::ICmpOp::create(
       builder, loc, LLVM::ICmpPredicate::ne, isHolder,
       LLVM::ConstantOp::create(builder, loc, builder.getI1Type(),
                                builder.getBoolAttr(true)));
-  Value beside = LLVM::ShlOp::create(
+  Value beside = LLVM::MulOp::create(
       builder, loc,
       LLVM::ZExtOp::create(builder, loc, builder.getI32Type(), isOther),
-      constantI32(builder, loc, warpBits.size()));
-  return LLVM::OrOp::create(builder, loc, index, beside);
+      constantI32(builder, loc, 1 << warpBits.size() | 1));
+  return LLVM::XOrOp::create(builder, loc, index, beside);
+}
+
+RankedTensorType TotalsExchange::writersType(unsigned numWords) const {
+  // Only the size of the index matters; each thread names its own.
+  unsigned numBits = 0;
+  return typeOf(numWords, 1, [&](Owner owner, unsigned bit) {
+    bool isDistinct = owner == Owner::Warp || roleOf(owner, bit) != Role::Copy;
+    return isDistinct ? std::optional(numBits++) : std::nullopt;
+  });
+}
+
+Operation *
+TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
+                            bool wantLast,
+                            llvm::function_ref<void(ArrayRef<Scalars>)> use) {
+  SmallVector<Value> words = packSlots(slots);
+  unsigned wordsPerSlot = words.size() / slots.size();
+  Value memory = allocate(words.size(), wordsPerSlot, numWriteIndexBits());
+  Operation *written =
+      write(memory, words, createWriteIndex(warpId, /*inDirection=*/true),
+            writersType(words.size()));
+
+  for (unsigned slot = 0; slot < slots.size(); ++slot) {
+    SmallVector<Scalars> totals;
+    unsigned end = wantLast ? run.size() : run.size() - 1;
+    for (unsigned begin = 0, count; begin < end; begin += count) {
+      // A tensor takes a power of two of positions, and a load up to four
+      // words: the last total may come along, but not by a load of its own.
+      count = llvm::PowerOf2Ceil(end - begin);
+      if (count > end - begin && count * wordsPerSlot > 4)
+        count /= 2;
+      SmallVector<Value> own =
+          read(memory, typeOf(wordsPerSlot, count), slot * wordsPerSlot, begin);
+      llvm::append_range(totals, unpackSlots(own, slots.take_front()).front());
+    }
+    use(totals);
+  }
+  return written;
+}
+
+/// Puts a barrier before `loop` if it starts with converted values. Otherwise
+/// the loop's first write to shared memory has to wait for the conversions to
+/// be read, and does so in each round.
+static void awaitConversionsBefore(Operation *loop, OpBuilder &builder) {
+  if (isa_and_nonnull<gpu::BarrierOp>(loop->getPrevNode()) ||
+      llvm::none_of(loop->getOperands(), [](Value init) {
+        return isa_and_nonnull<gpu::ConvertLayoutOp>(init.getDefiningOp());
+      }))
+    return;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop);
+  gpu::BarrierOp::create(builder, loop->getLoc(), gpu::AddrSpace::Local);
+}
+
+TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
+    ArrayRef<Scalars> slots, Value warpId, Value laneId,
+    ArrayRef<unsigned> lanes, bool wantTotal, Operation *loop,
+    llvm::function_ref<SmallVector<Scalars>(ArrayRef<Scalars>)> scanLanes) {
+  if (loop)
+    awaitConversionsBefore(loop, builder);
+  SmallVector<Value> words = packSlots(slots);
+  unsigned wordsPerSlot = words.size() / slots.size();
+  // Both live to the end: what one round reads, the next may not overwrite
+  // without a third barrier.
+  Value prefixMemory = allocate(words.size(), wordsPerSlot, run.bits.size());
+  Value totalMemory = allocate(words.size(), wordsPerSlot, numWriteIndexBits());
+
+  write(totalMemory, words, createWriteIndex(warpId, /*inDirection=*/false),
+        writersType(words.size()));
+  // Here, for in the branch it would wait for ever.
+  gpu::BarrierOp::create(builder, loc, gpu::AddrSpace::Local);
+
+  SmallVector<unsigned> sameRow(run.bits);
+  llvm::append_range(sameRow, copyWarps());
+  Value isFirstOfRow = LLVM::ICmpOp::create(
+      builder, loc, LLVM::ICmpPredicate::eq,
+      LLVM::AndOp::create(builder, loc, warpId,
+                          constantI32(builder, loc, maskOf(sameRow))),
+      constantI32(builder, loc, 0));
+  auto branch = scf::IfOp::create(builder, loc, isFirstOfRow,
+                                  /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    RankedTensorType type =
+        typeOf(words.size(), 1, [&](Owner owner, unsigned bit) {
+          const unsigned *lane = llvm::find(lanes, bit);
+          bool isPosition = owner == Owner::Lane && lane != lanes.end();
+          return isPosition ? std::optional<unsigned>(lane - lanes.begin())
+                            : std::nullopt;
+        });
+    SmallVector<Scalars> totals = llvm::map_to_vector(
+        unpackSlots(read(totalMemory, type), slots),
+        [](ArrayRef<Scalars> positions) { return positions.front(); });
+    // Where the next position will look for it; the last one's is the total.
+    auto positionBits =
+        llvm::to_vector(llvm::seq<unsigned>(0, run.bits.size()));
+    Value next = LLVM::AddOp::create(
+        builder, loc, moveBits(builder, loc, laneId, lanes, positionBits),
+        constantI32(builder, loc, reverse ? -1 : 1));
+    next = LLVM::AndOp::create(builder, loc, next,
+                               constantI32(builder, loc, run.size() - 1));
+    write(prefixMemory, packSlots(scanLanes(totals)), next, type);
+  }
+
+  Prefixes result;
+  for (unsigned slot = 0; slot < slots.size(); ++slot) {
+    auto readSlot = [&](RankedTensorType type, unsigned firstIndex) {
+      SmallVector<Value> own =
+          read(prefixMemory, type, slot * wordsPerSlot, firstIndex);
+      return unpackSlots(own, slots.take_front()).front().front();
+    };
+    result.before.push_back(readSlot(ownPositionType(wordsPerSlot), 0));
+    if (wantTotal)
+      result.total.push_back(
+          readSlot(typeOf(wordsPerSlot, 1), reverse ? run.size() - 1 : 0));
+  }
+  return result;
 }
 
 #endif
 
 SmallVector<SmallVector<TotalsExchange::Scalars>>
 TotalsExchange::acrossBlocks(ArrayRef<Scalars> slots) {
-  enum : unsigned { Word };
-  MLIRContext *ctx = builder.getContext();
   SmallVector<Value> words = packSlots(slots);
-  unsigned numBits = llvm::Log2_32(words.size());
-  unsigned positionBits = run.bits.size();
-
-  // The words are numbered by their number in the source, then the position,
-  // then the rows; a thread ends up with the words of all positions.
-  LayoutBuilder source(ctx, distributedDims, 1);
-  LayoutBuilder destination(ctx, distributedDims, 1);
-  for (unsigned i = 0; i < positionBits; ++i)
-    destination.add("register", Word, numBits + i);
-  for (unsigned i = 0; i < numBits; ++i) {
-    source.add("register", Word, i);
-    destination.add("register", Word, i);
-  }
-  unsigned firstPosition = numBits;
-  numBits += positionBits;
-  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block}) {
-    StringRef dim = dimNameOf(owner);
-    for (auto [bit, role] : rolesOf(owner)) {
-      if (role == Role::Row) {
-        source.add(dim, Word, numBits);
-        destination.add(dim, Word, numBits++);
-        continue;
-      }
-      destination.addZero(dim);
-      if (role == Role::Position)
-        source.add(dim, Word,
-                   firstPosition +
-                       (llvm::find(run.bits, bit) - run.bits.begin()));
-      else
-        source.addZero(dim);
-    }
-  }
-
+  Value totals = packStruct(builder, loc, words, ownPositionType(words.size()));
   Value converted = gpu::ConvertLayoutOp::create(
-      builder, loc, tensorTypeOf(ctx, destination.build()),
-      packStruct(builder, loc, words, tensorTypeOf(ctx, source.build())));
+      builder, loc, typeOf(words.size(), run.size()), totals);
   auto result = unpackSlots(unpackStruct(builder, loc, converted), slots);
   if (reverse)
     for (SmallVector<Scalars> &positions : result)

@@ -9,12 +9,14 @@
 
 namespace mlir::triton::scan {
 
-/// Lets every thread see the totals of all warps or all CTAs of one run.
+/// Lets every thread see the totals, or their prefixes, of all warps or all
+/// CTAs of one run.
 ///
 /// The totals travel in a tensor of 32-bit words through Triton's own ops, so
 /// that allocation, barriers and clusters stay upstream's business: between
-/// warps through ttg.local_scatter and ttg.local_load, one barrier whatever the
-/// number of slots and operands; between CTAs through ttg.convert_layout.
+/// warps through ttg.local_scatter and ttg.local_load, between CTAs through
+/// ttg.convert_layout. The number of barriers depends neither on the number of
+/// slots nor on that of operands.
 ///
 /// Threads that differ in a bit of the scanned tensor's layout hold totals of
 /// their own, unless that bit is a copy, or along it the totals agree already.
@@ -40,15 +42,39 @@ public:
   SmallVector<unsigned> idleLanes() const;
 
   // Input: the scalars of each slot, a power of two of slots.
-  // Output: for each slot and each position in the direction, its scalars; for
-  // acrossWarps with lane bits, for each slot the scalars of the one position
-  // on the axis which these bits of the lane's index hold.
-  SmallVector<SmallVector<Scalars>> acrossWarps(ArrayRef<Scalars> slots,
-                                                Value warpId,
-                                                ArrayRef<unsigned> lanes = {});
+  // Output: for each slot and each position in the direction, its scalars.
   SmallVector<SmallVector<Scalars>> acrossBlocks(ArrayRef<Scalars> slots);
 
+  // As acrossBlocks; calls `use` for each slot with the positions' scalars, of
+  // which the last position's may be missing unless asked for. What `use` emits
+  // comes before the next slot is read, so that few registers are in use.
+  // Returns the write after which the totals are read, or null.
+  Operation *acrossWarps(ArrayRef<Scalars> slots, Value warpId, bool wantLast,
+                         llvm::function_ref<void(ArrayRef<Scalars>)> use);
+
+  /// The prefixes that end before this warp (anything in the first), and those
+  /// that end with the last, by slot.
+  struct Prefixes {
+    SmallVector<Scalars> before, total;
+  };
+
+  // Input: the scalars of each slot; a function that makes inclusive prefixes,
+  // by slot, of the totals by slot, one of whose positions is in each of the
+  // `lanes`; the loop around the scan, or null.
+  // Output: the prefixes; the total ones only if asked for.
+  //
+  // One warp for each row of the tensor scans the totals of all, two barriers
+  // in all. The function emits into the branch that this warp takes.
+  Prefixes scanInOneWarp(
+      ArrayRef<Scalars> slots, Value warpId, Value laneId,
+      ArrayRef<unsigned> lanes, bool wantTotal, Operation *loop,
+      llvm::function_ref<SmallVector<Scalars>(ArrayRef<Scalars>)> scanLanes);
+
 private:
+  /// The tensors of words have three dims: the word's number, the row, and an
+  /// index, which begins with the position.
+  enum Dim : unsigned { Word, Row, Index, Rank };
+
   /// What a bit of a thread's index says about the total that it holds: whose
   /// position it has, that another row of the tensor is meant, whether it is
   /// the one to write it, or nothing.
@@ -58,9 +84,45 @@ private:
   /// Returns the bits of `owner`'s index, with their roles.
   SmallVector<std::pair<unsigned, Role>> rolesOf(Owner owner) const;
 
-  /// Returns the write index of this thread, an i32; see acrossWarps.
-  Value createWriteIndex(Value warpId, ArrayRef<unsigned> copyBits,
-                         bool descending) const;
+  /// Returns the warp bits that are copies.
+  SmallVector<unsigned> copyWarps() const;
+
+  /// Returns the bit of the position that this bit of `owner`'s index holds.
+  std::optional<unsigned> positionBitOf(Owner owner, unsigned bit) const;
+
+  /// Returns the type of a tensor of words of which each thread holds so many
+  /// words at so many indices. Rows are spread as in the scanned tensor.
+  /// Another bit of a thread's index is the bit of the words' index that
+  /// `indexBitOf` returns, if it does.
+  using IndexBitOf =
+      llvm::function_ref<std::optional<unsigned>(Owner owner, unsigned bit)>;
+  RankedTensorType typeOf(unsigned numWords, unsigned numIndices,
+                          IndexBitOf indexBitOf = nullptr) const;
+
+  /// Returns the type of words of which each warp or CTA holds its position's.
+  RankedTensorType ownPositionType(unsigned numWords) const;
+
+  /// Returns the type of the totals' words as they are written.
+  RankedTensorType writersType(unsigned numWords) const;
+
+  /// Allocates shared memory for the words of all rows at all indices.
+  Value allocate(unsigned numWords, unsigned wordsPerSlot,
+                 unsigned numIndexBits);
+
+  /// Writes this thread's words at `index`, an i32.
+  Operation *write(Value memory, ArrayRef<Value> words, Value index,
+                   RankedTensorType type);
+
+  /// Reads the words of `type` from this word and index on.
+  SmallVector<Value> read(Value memory, RankedTensorType type,
+                          unsigned firstWord = 0, unsigned firstIndex = 0);
+
+  /// Returns the index at which this thread writes its total, an i32: its
+  /// position, counted in the direction if `inDirection`. Threads that hold no
+  /// total write beside the totals, each warp to words of its own, because a
+  /// store cannot be predicated here.
+  Value createWriteIndex(Value warpId, bool inDirection) const;
+  unsigned numWriteIndexBits() const;
 
   SmallVector<Value> packSlots(ArrayRef<Scalars> slots);
   SmallVector<SmallVector<Scalars>> unpackSlots(ArrayRef<Value> words,

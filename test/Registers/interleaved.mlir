@@ -17,13 +17,15 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// The scan of each chunk over its two lanes.
+// The scan of each chunk over its two lanes, the chunk met first before the other.
 // CHECK-DAG: [[X0:%.+]] = llvm.extractvalue %{{.+}}[0]
 // CHECK-DAG: [[X1:%.+]] = llvm.extractvalue %{{.+}}[1]
-// CHECK:     [[C0:%.+]] = arith.subi %{{.+}}, [[X0]]
-// CHECK:     [[Y0:%.+]] = llvm.select %{{.+}}, [[C0]], [[X0]]
+// FORWARD:   [[C0:%.+]] = arith.subi %{{.+}}, [[X0]]
+// FORWARD:   [[Y0:%.+]] = llvm.select %{{.+}}, [[C0]], [[X0]]
 // CHECK:     [[C1:%.+]] = arith.subi %{{.+}}, [[X1]]
 // CHECK:     [[Y1:%.+]] = llvm.select %{{.+}}, [[C1]], [[X1]]
+// REVERSE:   [[C0:%.+]] = arith.subi %{{.+}}, [[X0]]
+// REVERSE:   [[Y0:%.+]] = llvm.select %{{.+}}, [[C0]], [[X0]]
 
 // The total of the chunk met first goes before the other chunk.
 // FORWARD:     [[T0:%.+]] = nvvm.shfl.sync idx %{{.+}}, [[Y0]],

@@ -1,5 +1,5 @@
 // Warps that hold copies (a tile smaller than the block) write to words of their own, so that no two
-// warps write the same word, and they read the same totals as their originals.
+// warps write the same word, and they read the same total as their originals: of two, only the first.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s --check-prefixes=CHECK,FORWARD
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s --check-prefixes=CHECK,REVERSE
@@ -20,14 +20,14 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // The bits of the write index: position, copy, whether the thread is not the one that holds a total.
 // CHECK: [[WARP:%.+]] = ttg.warp_id
 // CHECK-COUNT-5: nvvm.shfl.sync
+// CHECK: ttg.local_alloc : () -> !ttg.memdesc<1x1x8xi32
 // CHECK: [[THREE:%.+]] = llvm.mlir.constant(3 : i32)
 // CHECK: [[POSITION_AND_COPY:%.+]] = llvm.and [[WARP]], [[THREE]]
-// FORWARD: [[INDEX:%.+]] = llvm.or [[POSITION_AND_COPY]],
+// FORWARD: [[INDEX:%.+]] = llvm.xor [[POSITION_AND_COPY]],
 // REVERSE: [[ONE:%.+]] = llvm.mlir.constant(1 : i32)
 // REVERSE: [[REVERSED:%.+]] = llvm.xor [[POSITION_AND_COPY]], [[ONE]]
-// REVERSE: [[INDEX:%.+]] = llvm.or [[REVERSED]],
-// CHECK: ttg.local_alloc : () -> !ttg.memdesc<1x1x8xi32
+// REVERSE: [[INDEX:%.+]] = llvm.xor [[REVERSED]],
 // CHECK: llvm.insertvalue [[INDEX]]
 // CHECK: ttg.local_scatter
 // CHECK: ttg.local_load
-// CHECK-SAME: 1x1x2xi32
+// CHECK-SAME: 1x1x1xi32

@@ -23,23 +23,25 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK-COUNT-5: nvvm.shfl.sync
 // CHECK:      [[TOTAL:%.+]] = llvm.select
 
-// Lane 31 writes to word `warp`, the others to 4 + warp; in reverse lane 0 to word 3 ^ warp.
+// Lane 31 writes to word `warp`, the others to 4 + (warp ^ 1), another bank; in reverse lane 0 to
+// word 3 ^ warp.
 // CHECK:      llvm.and [[LANE]],
 // FORWARD:    [[LAST:%.+]] = llvm.mlir.constant(31 : i32)
 // REVERSE:    [[LAST:%.+]] = llvm.mlir.constant(0 : i32)
 // CHECK:      [[HOLDS:%.+]] = llvm.icmp "eq" %{{.+}}, [[LAST]]
+// CHECK:      [[BUFFER:%.+]] = ttg.local_alloc : () -> !ttg.memdesc<1x1x8xi32
 // CHECK:      [[OWN:%.+]] = llvm.and [[WARP]],
 // REVERSE:    [[THREE:%.+]] = llvm.mlir.constant(3 : i32)
 // REVERSE:    [[POSITION:%.+]] = llvm.xor [[OWN]], [[THREE]]
 // CHECK:      [[OTHER:%.+]] = llvm.icmp "ne" [[HOLDS]],
-// CHECK:      [[WIDE:%.+]] = llvm.zext [[OTHER]] : i1 to i32
-// CHECK:      [[BESIDE:%.+]] = llvm.shl [[WIDE]], %{{.+}}
-// FORWARD:    [[INDEX:%.+]] = llvm.or [[OWN]], [[BESIDE]]
-// REVERSE:    [[INDEX:%.+]] = llvm.or [[POSITION]], [[BESIDE]]
-// CHECK:      [[BUFFER:%.+]] = ttg.local_alloc : () -> !ttg.memdesc<1x1x8xi32
+// CHECK-DAG:  [[WIDE:%.+]] = llvm.zext [[OTHER]] : i1 to i32
+// CHECK-DAG:  [[FIVE:%.+]] = llvm.mlir.constant(5 : i32)
+// CHECK:      [[BESIDE:%.+]] = llvm.mul [[WIDE]], [[FIVE]]
+// FORWARD:    [[INDEX:%.+]] = llvm.xor [[OWN]], [[BESIDE]]
+// REVERSE:    [[INDEX:%.+]] = llvm.xor [[POSITION]], [[BESIDE]]
 // CHECK-DAG:  llvm.insertvalue [[INDEX]]
 // CHECK-DAG:  llvm.insertvalue [[TOTAL]]
-// CHECK:      ttg.local_scatter [[BUFFER]]
+// CHECK:      ttg.local_scatter [[BUFFER]][
 // CHECK:      [[ALL:%.+]] = ttg.local_load
 // CHECK-SAME: 1x1x4xi32
 

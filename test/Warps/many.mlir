@@ -1,5 +1,5 @@
-// The totals of 16 warps are scanned by lanes: each reads one of them, and 4 steps and one more shuffle
-// give every warp what is before it. Still one barrier.
+// The totals of 16 warps are scanned by one of them: each of its lanes reads one, and 4 steps later
+// writes it to where the next warp reads what is before it. Two barriers, and five shuffles a warp.
 
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
@@ -24,7 +24,13 @@ module attributes {"ttg.num-warps" = 16 : i32, "ttg.num-ctas" = 1 : i32, "ttg.th
 // CHECK-NOT: {{shfl|bar\.}}
 // CHECK: st.shared.b32
 // CHECK: bar.sync
+// CHECK: bra
 // CHECK: {{ld\.shared|ldmatrix}}
 // CHECK-NOT: bar.
-// CHECK-COUNT-5: shfl.sync
+// CHECK-COUNT-4: shfl.sync
+// CHECK-NOT: {{shfl|bar\.}}
+// CHECK: st.shared.b32
+// CHECK: bar.sync
+// CHECK-NOT: {{shfl|bar\.}}
+// CHECK: ld.shared.b32
 // CHECK-NOT: {{shfl|bar\.|shared\.}}

@@ -103,8 +103,8 @@ MUTATIONS = [
     Mutation(
         "isAfter off by one",
         _EMITTER,
-        "LLVM::ICmpPredicate::ugt, order,",
-        "LLVM::ICmpPredicate::uge, order,",
+        "LLVM::ICmpPredicate::ugt,",
+        "LLVM::ICmpPredicate::uge,",
     ),
     Mutation(
         "the last warp taken for the first",
@@ -125,18 +125,6 @@ MUTATIONS = [
         "result[registerAt(slot, 0)].through = outer[slot].through;",
     ),
     Mutation(
-        "16 warps: the previous warp off by one",
-        _EMITTER,
-        "rewriter, loc, position, constantI32(rewriter, loc, reverse ? 1 : -1));",
-        "rewriter, loc, position, constantI32(rewriter, loc, reverse ? 0 : -1));",
-    ),
-    Mutation(
-        "16 warps: the lane's own row forgotten",
-        _EMITTER,
-        "constantI32(rewriter, loc, rowLanes)",
-        "constantI32(rewriter, loc, 0 & rowLanes)",
-    ),
-    Mutation(
         "the mask of an empty prefix forgotten",
         _PREFIX,
         "if (earlier.valid)",
@@ -145,7 +133,7 @@ MUTATIONS = [
     Mutation(
         "warps in the wrong order in reverse",
         _EXCHANGE,
-        "if (descending)",
+        "if (inDirection && reverse)",
         "if (false)",
     ),
     Mutation(
@@ -157,21 +145,39 @@ MUTATIONS = [
     Mutation(
         "lanes that hold no total write to the total's place",
         _EXCHANGE,
-        "LLVM::OrOp::create(builder, loc, index, beside)",
+        "LLVM::XOrOp::create(builder, loc, index, beside)",
         "LLVM::OrOp::create(builder, loc, index, index)",
     ),
     Mutation(
         "copies of other warps write to the totals' place",
         _EXCHANGE,
-        "constantI32(builder, loc, warpBits.size()));",
-        "constantI32(builder, loc, run.bits.size()));",
+        "1 << warpBits.size() | 1",
+        "1 << run.bits.size() | 1",
     ),
     Mutation(
         "totals read from a buffer that nobody wrote",
         _EXCHANGE,
-        "gpu::MemDescSubsliceOp::create(builder, loc, readType, buffer,",
-        "gpu::MemDescSubsliceOp::create(builder, loc, readType, "
+        "gpu::MemDescSubsliceOp::create(builder, loc, partType, memory,",
+        "gpu::MemDescSubsliceOp::create(builder, loc, partType, "
         "gpu::LocalAllocOp::create(builder, loc, memoryType),",
+    ),
+    Mutation(
+        "the warp that scans the totals writes one position off",
+        _EXCHANGE,
+        "constantI32(builder, loc, reverse ? -1 : 1)",
+        "constantI32(builder, loc, reverse ? -1 : 0)",
+    ),
+    Mutation(
+        "the warp that scans the totals does not wait for them",
+        _EXCHANGE,
+        "gpu::BarrierOp::create(builder, loc, gpu::AddrSpace::Local);",
+        "",
+    ),
+    Mutation(
+        "the total of all warps read from the first one's place",
+        _EXCHANGE,
+        "reverse ? run.size() - 1 : 0",
+        "reverse ? 0 : run.size() - 1",
     ),
     Mutation(
         "a slot's words read at the wrong stride",
