@@ -209,7 +209,8 @@ MEMORY = _rows(
     "memory",
     ((256, 1), (1024, 1), (1024, 4), (4096, 4), (4096, 8), (8192, 8)),
     ((256, 1), (1024, 4), (4096, 8)),
-    ((64, 64, 4), (128, 32, 4), (256, 16, 4)),
+    # The last three as in chunked linear attention, where warps share the axis of a tile.
+    ((64, 64, 4), (128, 32, 4), (256, 16, 4), (64, 64, 2), (64, 64, 8), (64, 32, 8)),
 )
 GROWTH_WARPS = (1, 2, 4, 8, 16, 32)
 GROWTH = _rows("growth", [(32 * e * w, w) for e in (8, 16) for w in GROWTH_WARPS], (), ())
