@@ -94,6 +94,18 @@ def test_found_sixteen_warps_beside_other_lanes(rows: bool, reverse: bool) -> No
     runner.run(Program(Machine(32, 16, 1), (scan,)))
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_two_exchanges_of_two_slots(reverse: bool) -> None:
+    """Two warps' totals are folded, then sixteen warps' are scanned by one warp: what that hands out is
+    read after the barrier."""
+    encoding = (
+        "#ttg.linear<{register = [[1024]], lane = [[1], [4], [8], [16], [32]], "
+        "warp = [[2], [64], [128], [256], [512]], block = []}>"
+    )
+    scan = Scan(Layout((2048,), encoding), 0, reverse, ops.affine_map("i32"), "none", 1, False, 0)
+    runner.run(Program(Machine(32, 32, 1), (scan,)))
+
+
 @pytest.mark.parametrize("shape", [(1,), (1, 1), (8, 1)])
 def test_found_flips_of_one_element(shape: tuple) -> None:
     """Upstream's code, which the interpreter runs, reshaped a tensor of one element to a scalar."""
