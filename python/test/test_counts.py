@@ -206,8 +206,8 @@ def test_no_more_moves_than_upstream_forward_on_amd(kernel):
 def test_a_scan_after_a_dot_needs_no_conversion(kernel):
     """The accumulator is scanned in its own layout; upstream converts to a blocked one and back.
 
-    It has fewer barriers, and not more accesses: a slot's totals are loaded where they are used, which
-    takes more loads and fewer registers than vectors over several slots.
+    It has fewer barriers, and not more accesses: a slot's totals are loaded where they are used,
+    which takes more loads and fewer registers than vectors over several slots.
     """
 
     def memory(text: str) -> tuple[int, int]:
