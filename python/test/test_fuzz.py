@@ -96,8 +96,10 @@ def test_found_sixteen_warps_beside_other_lanes(rows: bool, reverse: bool) -> No
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_two_exchanges_of_two_slots(reverse: bool) -> None:
-    """Two warps' totals are folded, then sixteen warps' are scanned by one warp: what that hands out
-    is read after the barrier."""
+    """Two warps' totals are folded, then one warp scans sixteen warps' totals.
+
+    What that one hands out is read after the barrier.
+    """
     encoding = (
         "#ttg.linear<{register = [[1024]], lane = [[1], [4], [8], [16], [32]], "
         "warp = [[2], [64], [128], [256], [512]], block = []}>"
