@@ -95,7 +95,7 @@ def test_found_sixteen_warps_beside_other_lanes(rows: bool, reverse: bool) -> No
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_two_exchanges_of_two_slots(reverse: bool) -> None:
+def test_found_two_exchanges_of_two_slots(reverse: bool) -> None:
     """Two warps' totals are folded, then one warp scans sixteen warps' totals.
 
     What that one hands out is read after the barrier.

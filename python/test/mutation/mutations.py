@@ -162,24 +162,6 @@ MUTATIONS = [
         "gpu::LocalAllocOp::create(builder, loc, memoryType),",
     ),
     Mutation(
-        "the warp that scans the totals writes one position off",
-        _EXCHANGE,
-        "constantI32(builder, loc, reverse ? -1 : 1)",
-        "constantI32(builder, loc, reverse ? -1 : 0)",
-    ),
-    Mutation(
-        "the warp that scans the totals does not wait for them",
-        _EXCHANGE,
-        "gpu::BarrierOp::create(builder, loc, gpu::AddrSpace::Local);",
-        "",
-    ),
-    Mutation(
-        "the total of all warps read from the first one's place",
-        _EXCHANGE,
-        "reverse ? run.size() - 1 : 0",
-        "reverse ? 0 : run.size() - 1",
-    ),
-    Mutation(
         "a slot's words read at the wrong stride",
         _EXCHANGE,
         "words[position + (slot * stride + i) * numPositions]",
