@@ -261,8 +261,6 @@ ScanEmitter::exchangeTotals(unsigned run, Value position,
       orderFrom = written;
     return result;
   }
-  // A barrier and a branch follow the write.
-  hasSlotsToOrder = false;
   lanes.truncate(positionBits);
   TotalsExchange::Prefixes prefixes = exchange.scanInOneWarp(
       spread, warpId, laneId, lanes, !isCoarsest, loop,

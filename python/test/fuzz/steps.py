@@ -140,6 +140,7 @@ class Evaluator:
         """
         lines = self.functions[name]
         self.values: dict = {}
+        self.active = np.ones(self.threads, bool)
         header = lines[0][lines[0].index("(") + 1 :].split(") ->")[0]
         parameters = re.findall(r"(%\w+): (tensor<.*?>(?=, %|$)|\w+)", header)
         for (parameter, kind), value in zip(parameters, arguments, strict=True):
@@ -164,6 +165,12 @@ class Evaluator:
             text = result.group(3) if result else line
             if text.startswith("scf.if"):
                 condition = self.values[_VALUE.search(text).group(0)]
+                if not names:
+                    # Some warps write to memory, and no value comes out.
+                    outside, self.active = self.active, self.active & condition.astype(bool)
+                    self._block(lines)
+                    self.active = outside
+                    continue
                 sides = [self._block(lines), self._block(lines)]
                 chosen = [np.where(condition, a, b) for a, b in zip(*sides, strict=True)]
                 for i, value in enumerate(chosen):
@@ -305,25 +312,30 @@ class Evaluator:
                 "written": np.zeros(shape, bool),
                 "contested": np.zeros(shape, bool),
             }
+        if name == "ttg.barrier":
+            return None
         if name == "ttg.memdesc_subslice":
-            return operands[0]
+            offsets = re.search(r"\[([\d, ]+)\]", rest).group(1)
+            part = tuple(slice(int(offset), None) for offset in offsets.split(", "))
+            return {key: whole[part] for key, whole in operands[0].items()}
         if name == "ttg.local_scatter":
             buffer, indices, values = operands
             axis = int(re.search(r"axis = (\d+)", rest).group(1))
             _, _, layout = self.tensor_type(_last_tensor(rest))
             at = list(layout.index)
             at[axis] = np.stack(indices)
-            stored = np.stack(values)
-            buffer["data"][tuple(at)] = stored
-            buffer["written"][tuple(at)] = True
-            lost = buffer["data"][tuple(at)] != stored
+            at = tuple(c[:, self.active] for c in np.broadcast_arrays(*at))
+            stored = np.stack(values)[:, self.active]
+            buffer["data"][at] = stored
+            buffer["written"][at] = True
+            lost = buffer["data"][at] != stored
             buffer["contested"][tuple(c[lost] for c in at)] = True
             return None
         if name == "ttg.local_load":
             _, _, layout = self.tensor_type(_last_tensor(rest))
-            if not operands[0]["written"][layout.index].all():
+            if not operands[0]["written"][layout.index][:, self.active].all():
                 raise StepError("an element is read that nobody wrote")
-            if operands[0]["contested"][layout.index].any():
+            if operands[0]["contested"][layout.index][:, self.active].any():
                 raise StepError("an element is read to which threads wrote different values")
             return list(operands[0]["data"][layout.index])
         raise StepError(f"unknown operation: {name} {rest}")
