@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import hypothesis
-from hypothesis import HealthCheck, Phase
 
 from . import runner
+from .drawing import draws_of
 from .programs import Program, programs
 
 
@@ -29,17 +29,8 @@ def run_programs(
     """
     total = 0
 
-    # The explain phase would only run the program more often.
     @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-        report_multiple_bugs=False,
-    )
+    @draws_of(count, shrink)
     @hypothesis.given(programs(max_scans, target))
     def check_one(program: Program) -> None:
         nonlocal total

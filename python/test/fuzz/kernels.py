@@ -16,13 +16,13 @@ import test_after_dot
 import test_scan_programs
 import triton
 import triton.language as tl
-from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 from interpreter_worker import Interpreter, Request
 from scan_values import assert_same, fold, run
 from test_gluon import affine_numpy, line
 from triton.experimental.gluon import language as gl
 
+from .drawing import draws_of
 from .layouts import Machine, linear_layouts, shapes
 
 
@@ -244,15 +244,7 @@ def run_kernels(
     total = 0
 
     @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-        report_multiple_bugs=False,
-    )
+    @draws_of(count, shrink)
     @hypothesis.given(draws)
     def check_one(draw: Draw) -> None:
         nonlocal total
