@@ -44,7 +44,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--packages", type=Path, required=True, help="wheels and sdists of clients")
     parser.add_argument("--out", type=Path, required=True, help="folder for results and logs")
-    parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--only", nargs="*", default=[""], help="cases whose name contains one")
     parser.add_argument("--processes", type=int, default=10, help="pairs that prepare cases")
     parser.add_argument("--rounds", type=int, default=7, help="repeats of each measurement")
     parser.add_argument("--ms", type=float, default=20, help="milliseconds of one measurement")
@@ -178,7 +178,7 @@ class Run:
         first = self.pairs[0]
         self.results["versions"] = {s: first.ask(s, "versions") for s in (NATIVE, UPSTREAM)}
         for case in first.ask(NATIVE, "list_cases")["cases"]:
-            if self.args.only in case["case"]:
+            if any(text in case["case"] for text in self.args.only):
                 self.entries[case["case"]] = case
         say(f"{len(self.entries)} cases; {self.results['versions'][NATIVE]}")
 
