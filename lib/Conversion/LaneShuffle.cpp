@@ -32,9 +32,9 @@ static bool areContiguous(ArrayRef<unsigned> bits) {
 
 LaneShuffle::LaneShuffle(RewriterBase &rewriter, Location loc,
                          const TargetInfoBase &targetInfo, Value laneId,
-                         unsigned threadsPerWarp, bool predicatesAreScarce)
+                         unsigned threadsPerWarp, bool returnsPredicates)
     : rewriter(rewriter), loc(loc), targetInfo(targetInfo), laneId(laneId),
-      threadsPerWarp(threadsPerWarp), predicatesAreScarce(predicatesAreScarce),
+      threadsPerWarp(threadsPerWarp), returnsPredicates(returnsPredicates),
       amdMoves(AmdLaneMoves::forModule(
           laneId.getParentRegion()->getParentOfType<ModuleOp>(),
           threadsPerWarp)) {}
@@ -123,7 +123,7 @@ LaneShuffle::Result LaneShuffle::fromDistance(ValueRange scalars,
   unsigned bound = reverse ? threadsPerWarp - 1 : 0;
   Type i32 = rewriter.getI32Type();
   Value exists;
-  if (!predicatesAreScarce) {
+  if (!returnsPredicates) {
     exists = fieldIs(LLVM::ICmpPredicate::ne, mask, reverse ? mask : 0);
     shared = 0;
   }
@@ -146,7 +146,7 @@ LaneShuffle::Result LaneShuffle::fromEarlierHalf(ValueRange scalars,
                                                  bool reverse) {
   unsigned bit = 1u << bits.back();
   unsigned mask = maskOf(bits), finer = mask & ~bit;
-  if (predicatesAreScarce && finer == 0 && isCuda(targetInfo))
+  if (returnsPredicates && finer == 0 && isCuda(targetInfo))
     return fromDistance(scalars, bit, mask, reverse);
   Value isLater = fieldIs(
       reverse ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit, 0);

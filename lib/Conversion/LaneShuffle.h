@@ -22,8 +22,8 @@ namespace mlir::triton::scan {
 /// Where the lanes read from is known, AMD's vector ALU may do it without
 /// ds_bpermute (AmdLaneMoves.h).
 ///
-/// NVIDIA has seven predicate registers. Where they are scarce, a shuffle from
-/// a neighbour returns its own predicate; elsewhere that would only slow it.
+/// On NVIDIA, a shuffle from a neighbour can return whether that exists, which
+/// slows it and saves a predicate that would have to be kept.
 class LaneShuffle {
 public:
   /// What a lane has read, and an i1: does the lane it asks for exist?
@@ -34,7 +34,7 @@ public:
 
   LaneShuffle(RewriterBase &rewriter, Location loc,
               const TargetInfoBase &targetInfo, Value laneId,
-              unsigned threadsPerWarp, bool predicatesAreScarce);
+              unsigned threadsPerWarp, bool returnsPredicates);
 
   /// Reads from lane `lane`, an i32; only its bits within the warp count.
   SmallVector<Value> fromLane(ValueRange scalars, Value lane);
@@ -92,7 +92,7 @@ private:
   const TargetInfoBase &targetInfo;
   Value laneId;
   unsigned threadsPerWarp;
-  bool predicatesAreScarce;
+  bool returnsPredicates;
   std::optional<AmdLaneMoves> amdMoves;
   std::map<LaneSources, std::optional<LaneMovePlan>> plans; // found so far
   unsigned shuffles = 0;

@@ -128,7 +128,7 @@ SmallVector<Value> FlipEmitter::exchangeLanes(ArrayRef<Value> words) {
   counts.shuffles += words.size();
   LaneShuffle shuffle(rewriter, loc, targetInfo, laneId,
                       1u << sizeLog2(Owner::Lane),
-                      /*predicatesAreScarce=*/false);
+                      /*returnsPredicates=*/false);
   return shuffle.fromInverted(words, inverted);
 }
 

@@ -37,12 +37,9 @@ ScanEmitter::ScanEmitter(ScanOp op, RewriterBase &rewriter,
 SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
                                      ArrayRef<Tuple> elements) {
   this->runs = runs;
-  // The fold over the warps takes a predicate for each of them.
-  bool predicatesAreScarce = llvm::any_of(
-      runs, [](const Run &run) { return run.owner == Owner::Warp; });
   shuffle.emplace(rewriter, op.getLoc(), targetInfo, laneId,
                   layout.getInDimSize(StringAttr::get(op.getContext(), "lane")),
-                  predicatesAreScarce);
+                  shufflesReturnPredicates());
   auto results = llvm::map_to_vector(
       scanRun(0, elements, Wanted::Through),
       [](const Carry &carry) { return carry.through.values; });
@@ -54,6 +51,18 @@ SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
     llvm::append_range(wanted, results[inOrder(j, results.size())]);
   orderByUse(orderFrom, op, wanted);
   return results;
+}
+
+bool ScanEmitter::shufflesReturnPredicates() const {
+  // The fold over the warps takes a predicate for each of them, and there are
+  // seven.
+  if (llvm::none_of(runs, [](const Run &r) { return r.owner == Owner::Warp; }))
+    return false;
+  // One comparison serves all slots; a predicate from the shuffle of each would
+  // make ptxas finish a slot, loads included, before it begins the next.
+  return llvm::all_of(llvm::seq<unsigned>(0, runs.size()), [&](unsigned run) {
+    return runs[run].owner != Owner::Lane || slotsOf(run).size() == 1;
+  });
 }
 
 SmallVector<unsigned> ScanEmitter::slotsOf(unsigned run) const {

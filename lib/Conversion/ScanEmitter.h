@@ -109,6 +109,9 @@ private:
   /// and those that are needed last would wait in registers.
   SmallVector<unsigned> slotsOf(unsigned run) const;
 
+  /// Whether a shuffle returns the predicate for what it reads, on NVIDIA.
+  bool shufflesReturnPredicates() const;
+
   /// Returns an i1 that compares the masked index of this thread with `value`.
   Value indexIs(Value index, unsigned mask, unsigned value,
                 LLVM::ICmpPredicate predicate);
