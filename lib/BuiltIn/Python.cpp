@@ -7,6 +7,7 @@
 
 #include "../Support/ErrorReport.h"
 #include "mlir/Pass/PassManager.h"
+#include "triton-scan/Conversion/CheckScans.h"
 #include "triton-scan/Conversion/Passes.h"
 #include "triton-scan/Transforms/Passes.h"
 #include <pybind11/pybind11.h>
@@ -21,6 +22,9 @@ static void add(PassManager &pm, std::unique_ptr<Pass> pass) {
 
 void init_triton_native_scan(py::module &&m) {
   m.doc() = "The native lowering of scans";
+  m.def("add_check_scans", [](PassManager &pm) {
+    add(pm, triton::scan::createCheckScansPass());
+  });
   m.def("add_choose_scan_layout", [](PassManager &pm) {
     add(pm, triton::scan::createChooseScanLayoutPass());
   });

@@ -1,12 +1,14 @@
 //===- Register.cpp - The passes for triton-opt ---------------------------===//
 
 #include "mlir/Pass/PassRegistry.h"
+#include "triton-scan/Conversion/CheckScans.h"
 #include "triton-scan/Conversion/Passes.h"
 #include "triton-scan/Transforms/Passes.h"
 
 namespace mlir::triton::scan {
 
 void registerPasses() {
+  registerPass(createCheckScansPass);
   registerPass(createChooseScanLayoutPass);
   registerPass([] { return createLowerScanPass(); });
 }

@@ -37,6 +37,7 @@ OURS = (
     "test_errors.py",
     "test_knobs.py",
     "test_noinline.py",
+    "test_positions.py",
     "test_fuzz.py",
 )
 # What of them is left out, as pytest's -k selects it, and why.
@@ -96,7 +97,8 @@ def commands(binaries: Path) -> dict[str, list[list[str]]]:
         ],
         "pytest": [
             [*pytest, "-k", " and ".join(f"not ({names})" for names in LEFT_OUT)]
-            + [str(REPO / "python/test" / name) for name in OURS]
+            + [str(REPO / "python/test" / name) for name in OURS],
+            [*pytest, "-p", "conftest", str(REPO / "test-source")],
         ],
         "pytest-upstream": [
             [*pytest, "--confcutdir", str(unit), "-c", os.devnull, "--rootdir", str(unit)]

@@ -314,14 +314,18 @@ def run_pass(pm, module, name: str, option: str | None):
 def lower(pm, module, option: str | None):
     """Run `pm` with the lowering of scans added at its end and return a fresh pass manager.
 
-    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.
+    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned,
+    but in the source base, whose other lowering gets scans across CTAs wrong: those are refused.
     A run of its own, so that a refusal is told apart from the failures of the passes that follow.
     """
-    if not resolve(option).startswith(_NATIVE):
+    if resolve(option).startswith(_NATIVE):
+        add_lowering(pm)
+    elif _built_in() is not None:
+        add_pass(pm, "check_scans")
+    else:
         return pm
     from triton._C.libtriton import ir
 
-    add_lowering(pm)
     run_reporting(pm, module, "make_llir.native_scan")
     fresh = ir.pass_manager(module.context)
     fresh.enable_debug()
