@@ -1,8 +1,8 @@
 //===- CheckScans.cpp - Refuses the scans that this Triton gets wrong -----===//
 
+#include "triton-scan/Conversion/CheckScans.h"
 #include "mlir/Pass/Pass.h"
 #include "triton-scan/Compat.h"
-#include "triton-scan/Conversion/CheckScans.h"
 #include "triton/Dialect/Triton/IR/Dialect.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
-//===- CheckScans.h - Refuses the scans that a Triton gets wrong -*- C++ -*-===//
+//===- CheckScans.h - Refuses the scans that a Triton gets wrong -*- C++
+//-*-===//
 
 #ifndef TRITON_SCAN_CONVERSION_CHECKSCANS_H
 #define TRITON_SCAN_CONVERSION_CHECKSCANS_H
