@@ -36,10 +36,7 @@ ScanEmitter::ScanEmitter(ScanOp op, RewriterBase &rewriter,
 
 SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
                                      ArrayRef<Tuple> elements) {
-  this->runs = runs;
-  shuffle.emplace(rewriter, op.getLoc(), targetInfo, laneId,
-                  layout.getInDimSize(StringAttr::get(op.getContext(), "lane")),
-                  shufflesReturnPredicates());
+  begin(runs);
   auto results = llvm::map_to_vector(
       scanRun(0, elements, Wanted::Through),
       [](const Carry &carry) { return carry.through.values; });
@@ -51,6 +48,25 @@ SmallVector<Tuple> ScanEmitter::emit(ArrayRef<Run> runs,
     llvm::append_range(wanted, results[inOrder(j, results.size())]);
   orderByUse(orderFrom, op, wanted);
   return results;
+}
+
+SmallVector<Tuple> ScanEmitter::emitExclusive(ArrayRef<Run> runs,
+                                              ArrayRef<Tuple> elements) {
+  begin(runs);
+  return llvm::map_to_vector(
+      scanRun(0, elements, Wanted::Before),
+      [](const Carry &carry) { return carry.before.values; });
+}
+
+unsigned ScanEmitter::threadsPerWarp() {
+  return layout.getInDimSize(
+      StringAttr::get(op.getContext(), dimNameOf(Owner::Lane)));
+}
+
+void ScanEmitter::begin(ArrayRef<Run> runs) {
+  this->runs = runs;
+  shuffle.emplace(rewriter, op.getLoc(), targetInfo, laneId, threadsPerWarp(),
+                  shufflesReturnPredicates());
 }
 
 bool ScanEmitter::shufflesReturnPredicates() const {
@@ -162,6 +178,8 @@ SmallVector<Tuple> ScanEmitter::scanWithinWarp(ArrayRef<Tuple> values,
 
 SmallVector<ScanEmitter::Carry>
 ScanEmitter::scanLanes(unsigned run, ArrayRef<Tuple> totals, Wanted wanted) {
+  if (isRaked(run))
+    return scanThreads(run, totals, wanted);
   ArrayRef<unsigned> bits = runs[run].bits;
   unsigned mask = maskOf(bits);
   unsigned first = reverse ? mask : 0;
@@ -193,6 +211,55 @@ ScanEmitter::scanLanes(unsigned run, ArrayRef<Tuple> totals, Wanted wanted) {
           return Prefix{previous.scalars, previous.exists};
         },
         [&] { return Prefix::always(inclusive[slot]); }, wanted);
+  return result;
+}
+
+bool ScanEmitter::isRaked(unsigned run) {
+  // On AMD the vector ALU moves most values between lanes.
+  if (!hasLocalScatter || !isCuda(targetInfo) || run + 2 != runs.size() ||
+      runs[run + 1].owner != Owner::Warp ||
+      runs[run].size() != threadsPerWarp() || slotsOf(run).size() != 1)
+    return false;
+  unsigned numWarps = runs[run + 1].size();
+  unsigned wordsPerTotal = WordPacking(combiner.types()).numWords();
+  unsigned most = std::max(numWarps, numRegisters(layout)) * wordsPerTotal;
+  return numWarps >= minWarpsToRake && numWarps <= maxWarpsToRake &&
+         most <= maxWordsToRake && innermostLoopOf(op);
+}
+
+SmallVector<ScanEmitter::Carry>
+ScanEmitter::scanThreads(unsigned run, ArrayRef<Tuple> totals, Wanted wanted) {
+  ++exchanges;
+  ArrayRef<Run> threads = runs.slice(run, 2);
+  TotalsExchange exchange(rewriter, op.getLoc(), layout, threads, reverse);
+  for (Owner owner : {Owner::Warp, Owner::Block})
+    exchange.setUniform(owner, maskOf(runs.take_front(run), owner));
+  unsigned slot = slotsOf(run).front();
+  Tuple prefix = exchange.scanThreadsInOneWarp(
+      totals[slot], warpId, innermostLoopOf(op),
+      [&](const LinearLayout &tile, ArrayRef<Tuple> values) {
+        // A lane of the leading warp has a register for each warp.
+        auto registers =
+            llvm::to_vector(llvm::seq<unsigned>(0, threads[1].bits.size()));
+        Run runsOfTile[] = {{Owner::Register, registers}, threads[0]};
+        ScanEmitter emitter(op, rewriter, tile, targetInfo);
+        SmallVector<Tuple> prefixes = emitter.emitExclusive(runsOfTile, values);
+        ofLeader = emitter.statistics();
+        return prefixes;
+      });
+
+  auto isNotFirst = [&](Value index, const Run &run) {
+    unsigned mask = maskOf(run.bits);
+    return indexIs(index, mask, reverse ? mask : 0, LLVM::ICmpPredicate::ne);
+  };
+  Prefix before{prefix, LLVM::OrOp::create(rewriter, op.getLoc(),
+                                           isNotFirst(laneId, threads[0]),
+                                           isNotFirst(warpId, threads[1]))};
+  SmallVector<Carry> result(totals.size());
+  result[slot] = complete(
+      Prefix::none(), [&] { return before; },
+      [&] { return combiner.join(before, Prefix::always(totals[slot])); },
+      wanted);
   return result;
 }
 
@@ -228,7 +295,8 @@ SmallVector<ScanEmitter::GroupPrefix>
 ScanEmitter::exchangeTotals(unsigned run, Value position,
                             ArrayRef<Tuple> slotTotals) {
   ++exchanges;
-  TotalsExchange exchange(rewriter, op.getLoc(), layout, runs[run], reverse);
+  TotalsExchange exchange(rewriter, op.getLoc(), layout, runs.slice(run, 1),
+                          reverse);
   for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
     exchange.setUniform(owner, maskOf(runs.take_front(run), owner));
   bool isCoarsest = run + 1 == runs.size();

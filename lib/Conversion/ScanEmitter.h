@@ -31,17 +31,31 @@ public:
   // Output: the inclusive prefixes, by register.
   SmallVector<Tuple> emit(ArrayRef<Run> runs, ArrayRef<Tuple> elements);
 
+  // As emit, but the prefixes end before each element (the first's is
+  // anything). No run may be of warps or CTAs.
+  SmallVector<Tuple> emitExclusive(ArrayRef<Run> runs,
+                                   ArrayRef<Tuple> elements);
+
   /// What the code of one thread consists of.
   struct Statistics {
-    unsigned shuffles, exchanges, combines;
+    unsigned shuffles = 0, exchanges = 0, combines = 0;
   };
   Statistics statistics() const {
-    return {shuffle->numShuffles(), exchanges, combiner.numCombines()};
+    return {shuffle->numShuffles() + ofLeader.shuffles, exchanges,
+            combiner.numCombines() + ofLeader.combines};
   }
 
 private:
+  void begin(ArrayRef<Run> runs);
+  unsigned threadsPerWarp();
+
   /// From so many warps on, one of them scans their totals.
   static constexpr unsigned minGroupsToScan = 16, minGroupsToScanInLoop = 8;
+  /// In a loop, so many warps leave all shuffles to one of them, unless a
+  /// thread then holds more words: fewer CTAs would run while it waits. The
+  /// figures are measured (benchmarks/NOTES.md).
+  static constexpr unsigned minWarpsToRake = 4, maxWarpsToRake = 8,
+                            maxWordsToRake = 16;
 
   /// The prefixes that end before a block and at its end.
   struct Carry {
@@ -59,8 +73,14 @@ private:
                                    Wanted wanted);
   SmallVector<Carry> scanLanes(unsigned run, ArrayRef<Tuple> totals,
                                Wanted wanted);
+  // The same for this run of lanes and the run of warps after it, in one go.
+  SmallVector<Carry> scanThreads(unsigned run, ArrayRef<Tuple> totals,
+                                 Wanted wanted);
   SmallVector<Carry> scanThreadGroups(unsigned run, ArrayRef<Tuple> totals,
                                       Wanted wanted);
+
+  /// Whether scanThreads takes on this run of lanes.
+  bool isRaked(unsigned run);
 
   /// Completes the prefixes within a block by what goes before the block. The
   /// function `before` emits the one that ends before the slot.
@@ -129,6 +149,8 @@ private:
   std::optional<LaneShuffle> shuffle;
   ArrayRef<Run> runs;
   unsigned exchanges = 0;
+  /// What the leading warp executes besides, where threads are raked.
+  Statistics ofLeader;
   /// The write of the last exchange, after which totals of several slots are
   /// read, or null.
   Operation *orderFrom = nullptr;

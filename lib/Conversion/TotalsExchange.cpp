@@ -5,6 +5,7 @@
 #include "StructCast.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "triton-scan/Compat.h"
 #include "triton/Dialect/TritonGPU/IR/Dialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -28,7 +29,12 @@ public:
   /// Appends the next bit of `inDim`; it is bit `bit` of out-dim `dim`.
   void add(StringRef inDim, unsigned dim, unsigned bit) {
     addZero(inDim);
-    bases[StringAttr::get(ctx, inDim)].back()[dim] = 1 << bit;
+    alsoFlips(inDim, dim, bit);
+  }
+
+  /// Lets the last bit of `inDim` flip another bit as well.
+  void alsoFlips(StringRef inDim, unsigned dim, unsigned bit) {
+    bases[StringAttr::get(ctx, inDim)].back()[dim] |= 1 << bit;
   }
 
   LinearLayout build() const {
@@ -46,12 +52,13 @@ private:
 } // namespace
 
 TotalsExchange::TotalsExchange(OpBuilder &builder, Location loc,
-                               const LinearLayout &layout, const Run &run,
+                               const LinearLayout &layout, ArrayRef<Run> runs,
                                bool reverse)
-    : builder(builder), loc(loc), layout(layout), run(run), reverse(reverse) {}
+    : builder(builder), loc(loc), layout(layout), runs(runs), run(runs.back()),
+      reverse(reverse) {}
 
 TotalsExchange::Role TotalsExchange::roleOf(Owner owner, unsigned bit) const {
-  if (owner == run.owner && llvm::is_contained(run.bits, bit))
+  if (positionBitOf(owner, bit))
     return Role::Position;
   if (owner == Owner::Lane && (holderMask >> bit & 1))
     return Role::Holder;
@@ -121,9 +128,21 @@ TotalsExchange::unpackSlots(ArrayRef<Value> words, ArrayRef<Scalars> slots) {
 
 std::optional<unsigned> TotalsExchange::positionBitOf(Owner owner,
                                                       unsigned bit) const {
-  if (roleOf(owner, bit) != Role::Position)
-    return std::nullopt;
-  return llvm::find(run.bits, bit) - run.bits.begin();
+  unsigned finer = 0;
+  for (const Run &run : runs) {
+    const unsigned *found = llvm::find(run.bits, bit);
+    if (run.owner == owner && found != run.bits.end())
+      return finer + (found - run.bits.begin());
+    finer += run.bits.size();
+  }
+  return std::nullopt;
+}
+
+unsigned TotalsExchange::numPositionBits() const {
+  unsigned count = 0;
+  for (const Run &run : runs)
+    count += run.bits.size();
+  return count;
 }
 
 RankedTensorType TotalsExchange::typeOf(unsigned numWords, unsigned numIndices,
@@ -181,6 +200,14 @@ TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
   llvm_unreachable("takes ttg.local_scatter");
 }
 
+TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
+    const Scalars &own, Value warpId, Operation *loop,
+    llvm::function_ref<SmallVector<Scalars>(const LinearLayout &,
+                                            ArrayRef<Scalars>)>
+        scan) {
+  llvm_unreachable("takes ttg.local_scatter");
+}
+
 #else
 
 Value TotalsExchange::allocate(unsigned numWords, unsigned wordsPerSlot,
@@ -212,8 +239,12 @@ Value TotalsExchange::allocate(unsigned numWords, unsigned wordsPerSlot,
   add(Word, nearWordBits, numWordBits);
   add(Index, run.bits.size(), numIndexBits);
 
-  LinearLayout layout = memory.build();
+  return allocate(memory.build());
+}
+
+Value TotalsExchange::allocate(const LinearLayout &layout) {
   SmallVector<int64_t> shape(layout.getOutDimSizes());
+  MLIRContext *ctx = builder.getContext();
   auto type = gpu::MemDescType::get(
       shape, builder.getI32Type(),
       gpu::SharedLinearEncodingAttr::get(ctx, layout, /*layoutAlignment=*/16),
@@ -327,6 +358,23 @@ static void awaitConversionsBefore(Operation *loop, OpBuilder &builder) {
   gpu::BarrierOp::create(builder, loop->getLoc(), gpu::AddrSpace::Local);
 }
 
+void TotalsExchange::inLeader(Value warpId, llvm::function_ref<void()> emit) {
+  // Here, for in the branch it would wait for ever.
+  gpu::BarrierOp::create(builder, loc, gpu::AddrSpace::Local);
+  SmallVector<unsigned> sameRow(run.bits);
+  llvm::append_range(sameRow, copyWarps());
+  Value isFirstOfRow = LLVM::ICmpOp::create(
+      builder, loc, LLVM::ICmpPredicate::eq,
+      LLVM::AndOp::create(builder, loc, warpId,
+                          constantI32(builder, loc, maskOf(sameRow))),
+      constantI32(builder, loc, 0));
+  auto branch = scf::IfOp::create(builder, loc, isFirstOfRow,
+                                  /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  emit();
+}
+
 TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
     ArrayRef<Scalars> slots, Value warpId, Value laneId,
     ArrayRef<unsigned> lanes, bool wantTotal, Operation *loop,
@@ -342,21 +390,7 @@ TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
 
   write(totalMemory, words, createWriteIndex(warpId, /*inDirection=*/false),
         writersType(words.size()));
-  // Here, for in the branch it would wait for ever.
-  gpu::BarrierOp::create(builder, loc, gpu::AddrSpace::Local);
-
-  SmallVector<unsigned> sameRow(run.bits);
-  llvm::append_range(sameRow, copyWarps());
-  Value isFirstOfRow = LLVM::ICmpOp::create(
-      builder, loc, LLVM::ICmpPredicate::eq,
-      LLVM::AndOp::create(builder, loc, warpId,
-                          constantI32(builder, loc, maskOf(sameRow))),
-      constantI32(builder, loc, 0));
-  auto branch = scf::IfOp::create(builder, loc, isFirstOfRow,
-                                  /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
+  inLeader(warpId, [&] {
     RankedTensorType type =
         typeOf(words.size(), 1, [&](Owner owner, unsigned bit) {
           const unsigned *lane = llvm::find(lanes, bit);
@@ -376,7 +410,7 @@ TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
     next = LLVM::AndOp::create(builder, loc, next,
                                constantI32(builder, loc, run.size() - 1));
     write(prefixMemory, packSlots(scanLanes(totals)), next, type);
-  }
+  });
 
   Prefixes result;
   for (unsigned slot = 0; slot < slots.size(); ++slot) {
@@ -391,6 +425,89 @@ TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
           readSlot(typeOf(wordsPerSlot, 1), reverse ? run.size() - 1 : 0));
   }
   return result;
+}
+
+Value TotalsExchange::allocateForRaking(unsigned numWords, unsigned numNear) {
+  MLIRContext *ctx = builder.getContext();
+  LayoutBuilder memory(ctx, {"offset", "block"}, Rank);
+  SmallVector<std::pair<Dim, unsigned>> near;
+  for (unsigned bit = 0, e = llvm::Log2_32(numWords); bit < e; ++bit)
+    near.push_back({Word, bit});
+  for (unsigned bit = 0, e = llvm::Log2_32(numNear); bit < e; ++bit)
+    near.push_back({Index, bit});
+  for (auto [dim, bit] : near)
+    memory.add("offset", dim, bit);
+
+  // A lane reads its words by loads of four, eight lanes at a time; these are
+  // to use all 32 banks. Where a lane has 2^n such loads, eight lanes would
+  // meet in 8/2^n places: every further lane bit permutes the loads.
+  unsigned nearIndexBits = llvm::Log2_32(numNear);
+  unsigned numLoadBits = near.size() > 2 ? near.size() - 2 : 0;
+  unsigned distinct = numLoadBits < 3 ? 3 - numLoadBits : 0;
+  for (unsigned bit = nearIndexBits; bit < numPositionBits(); ++bit) {
+    memory.add("offset", Index, bit);
+    unsigned lane = bit - nearIndexBits;
+    if (lane < distinct || lane >= 3)
+      continue;
+    auto [dim, permuted] = near[2 + lane - distinct];
+    memory.alsoFlips("offset", dim, permuted);
+  }
+  unsigned rowBits = 0;
+  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
+    for (auto [bit, role] : rolesOf(owner)) {
+      StringRef dim = owner == Owner::Block ? "block" : "offset";
+      if (role == Role::Row)
+        memory.add(dim, Row, rowBits++);
+      else if (owner == Owner::Block)
+        memory.addZero(dim);
+    }
+  return allocate(memory.build());
+}
+
+TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
+    const Scalars &own, Value warpId, Operation *loop,
+    llvm::function_ref<SmallVector<Scalars>(const LinearLayout &,
+                                            ArrayRef<Scalars>)>
+        scan) {
+  awaitConversionsBefore(loop, builder);
+  SmallVector<Value> words = packSlots(own);
+  unsigned numNear = run.size();
+  Value prefixMemory = allocateForRaking(words.size(), numNear);
+  Value totalMemory = allocateForRaking(words.size(), numNear);
+  auto store = [&](Value memory, ArrayRef<Value> words, RankedTensorType type) {
+    gpu::LocalStoreOp::create(builder, loc,
+                              packStruct(builder, loc, words, type), memory);
+  };
+  auto load = [&](Value memory, RankedTensorType type) {
+    Value loaded = gpu::LocalLoadOp::create(builder, loc, type, memory);
+    return unpackSlots(unpackStruct(builder, loc, loaded), own).front();
+  };
+
+  RankedTensorType ownType = ownPositionType(words.size());
+  store(totalMemory, words, ownType);
+  inLeader(warpId, [&] {
+    auto typeOfWords = [&](unsigned numWords) {
+      return typeOf(numWords, numNear,
+                    [&](Owner owner, unsigned bit) -> std::optional<unsigned> {
+                      if (owner != Owner::Lane)
+                        return std::nullopt;
+                      return *positionBitOf(owner, bit) + run.bits.size();
+                    });
+    };
+    RankedTensorType type = typeOfWords(words.size());
+    SmallVector<Scalars> prefixes =
+        scan(linearLayoutOf(typeOfWords(1)), load(totalMemory, type));
+    SmallVector<Value> packed;
+    for (const Scalars &prefix : prefixes)
+      llvm::append_range(packed, packSlots(prefix));
+    // From position by position to word by word.
+    SmallVector<Value> byWord;
+    for (unsigned i = 0; i < words.size(); ++i)
+      for (unsigned j = 0; j < numNear; ++j)
+        byWord.push_back(packed[i + j * words.size()]);
+    store(prefixMemory, byWord, type);
+  });
+  return load(prefixMemory, ownType).front();
 }
 
 #endif

@@ -10,7 +10,7 @@
 namespace mlir::triton::scan {
 
 /// Lets every thread see the totals, or their prefixes, of all warps or all
-/// CTAs of one run.
+/// CTAs of one run, or of all threads of a run of lanes and one of warps.
 ///
 /// The totals travel in a tensor of 32-bit words through Triton's own ops, so
 /// that allocation, barriers and clusters stay upstream's business: between
@@ -25,8 +25,10 @@ public:
   /// One list of scalars, each of the same types.
   using Scalars = SmallVector<Value>;
 
+  /// `runs`: one run of warps or CTAs; for scanThreadsInOneWarp, the run of all
+  /// lanes before it.
   TotalsExchange(OpBuilder &builder, Location loc, const LinearLayout &layout,
-                 const Run &run, bool reverse);
+                 ArrayRef<Run> runs, bool reverse);
 
   /// Says that the totals agree along the bits `mask` of `owner`'s index.
   void setUniform(Owner owner, unsigned mask) { uniform[owner] = mask; }
@@ -70,6 +72,21 @@ public:
       ArrayRef<unsigned> lanes, bool wantTotal, Operation *loop,
       llvm::function_ref<SmallVector<Scalars>(ArrayRef<Scalars>)> scanLanes);
 
+  // Input: this thread's scalars; a function that makes exclusive prefixes
+  // (anything in the first) of the totals that a lane of the leading warp has
+  // in its registers, in a tensor of the given layout; the loop.
+  // Output: the prefix before this thread (anything in the first).
+  //
+  // "Raking": each lane of one warp for each row combines the totals of so many
+  // neighbouring threads as there are warps, and only their totals are scanned
+  // by shuffles (Merrill and Grimshaw, "Parallel Scan for Stream
+  // Architectures", 2009). Two barriers in all.
+  Scalars scanThreadsInOneWarp(
+      const Scalars &own, Value warpId, Operation *loop,
+      llvm::function_ref<SmallVector<Scalars>(const LinearLayout &layout,
+                                              ArrayRef<Scalars> totals)>
+          scan);
+
 private:
   /// The tensors of words have three dims: the word's number, the row, and an
   /// index, which begins with the position.
@@ -90,6 +107,8 @@ private:
   /// Returns the bit of the position that this bit of `owner`'s index holds.
   std::optional<unsigned> positionBitOf(Owner owner, unsigned bit) const;
 
+  unsigned numPositionBits() const;
+
   /// Returns the type of a tensor of words of which each thread holds so many
   /// words at so many indices. Rows are spread as in the scanned tensor.
   /// Another bit of a thread's index is the bit of the words' index that
@@ -99,7 +118,7 @@ private:
   RankedTensorType typeOf(unsigned numWords, unsigned numIndices,
                           IndexBitOf indexBitOf = nullptr) const;
 
-  /// Returns the type of words of which each warp or CTA holds its position's.
+  /// Returns the type of words of which each thread holds its position's.
   RankedTensorType ownPositionType(unsigned numWords) const;
 
   /// Returns the type of the totals' words as they are written.
@@ -108,6 +127,15 @@ private:
   /// Allocates shared memory for the words of all rows at all indices.
   Value allocate(unsigned numWords, unsigned wordsPerSlot,
                  unsigned numIndexBits);
+
+  Value allocate(const LinearLayout &layout);
+
+  /// Allocates shared memory in which each lane finds `numNear` positions side
+  /// by side, for the words of a thread's total at all positions.
+  Value allocateForRaking(unsigned numWords, unsigned numNear);
+
+  /// Emits a barrier, and what `emit` emits for one warp of each row.
+  void inLeader(Value warpId, llvm::function_ref<void()> emit);
 
   /// Writes this thread's words at `index`, an i32.
   Operation *write(Value memory, ArrayRef<Value> words, Value index,
@@ -131,7 +159,8 @@ private:
   OpBuilder &builder;
   Location loc;
   const LinearLayout &layout;
-  const Run &run;
+  ArrayRef<Run> runs;
+  const Run &run; // the coarsest
   bool reverse;
   std::map<Owner, unsigned> uniform;
   unsigned holderMask = 0;

@@ -645,6 +645,41 @@ def test_loop_carried(shape, num_warps, n):
 
 
 @triton.jit
+def carried_affine(a, b, out_a, out_b, n, T: tl.constexpr, D: tl.constexpr, REVERSE: tl.constexpr):
+    # A thread's total takes from one word (two int16) to four (int64)
+    i = tl.arange(0, T)[:, None] * D + tl.arange(0, D)[None, :]
+    v, w = tl.load(a + i), tl.load(b + i)
+    for _ in range(n):
+        v, w = tl.associative_scan((v, w), 1, affine, reverse=REVERSE)
+        w = w * 5 + v
+    tl.store(out_a + i, v)
+    tl.store(out_b + i, w)
+
+
+@pytest.mark.parametrize("shape", [(1, 256), (1, 512), (2, 128), (4, 256)], ids=str)
+@pytest.mark.parametrize("num_warps", [4, 8])
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
+def test_loop_carried_pairs(shape, num_warps, dtype):
+    def reference(a, b, reverse):
+        for _ in range(3):
+            a, b = fold(affine_numpy, [a, b], 1, reverse)
+            b = b * dtype(5) + a
+        return [a, b]
+
+    a, b = (integers(*shape, seed=seed, dtype=dtype) for seed in range(2))
+    check(
+        carried_affine,
+        [a, b],
+        reference,
+        axis=1,
+        outputs=[a, b],
+        scalars=[3],
+        constexprs={"T": shape[0], "D": shape[1]},
+        num_warps=num_warps,
+    )
+
+
+@triton.jit
 def crossing(x, out, n, T: tl.constexpr, D: tl.constexpr, REVERSE: tl.constexpr):
     # Scans along both axes of one carried tensor, and a second tensor scanned along one only
     i = tl.arange(0, T)[:, None] * D + tl.arange(0, D)[None, :]

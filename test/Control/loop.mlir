@@ -4,23 +4,23 @@
 // RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
 // RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
 
-#layout = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#layout = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}>
 
-module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+module attributes {"ttg.num-warps" = 2 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
   tt.func public @loop(%p: !tt.ptr<i32>, %n: i32) {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
-    %ps = tt.splat %p : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>, #layout>
-    %x = tt.load %ps : tensor<128x!tt.ptr<i32>, #layout>
-    %y = scf.for %i = %zero to %n step %one iter_args(%carried = %x) -> (tensor<128xi32, #layout>) : i32 {
+    %ps = tt.splat %p : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>, #layout>
+    %x = tt.load %ps : tensor<64x!tt.ptr<i32>, #layout>
+    %y = scf.for %i = %zero to %n step %one iter_args(%carried = %x) -> (tensor<64xi32, #layout>) : i32 {
       %next = "tt.scan"(%carried) <{axis = 0 : i32, reverse = DIRECTION}> ({
       ^bb0(%a: i32, %b: i32):
         %c = arith.subi %a, %b : i32
         tt.scan.return %c : i32
-      }) : (tensor<128xi32, #layout>) -> tensor<128xi32, #layout>
-      scf.yield %next : tensor<128xi32, #layout>
+      }) : (tensor<64xi32, #layout>) -> tensor<64xi32, #layout>
+      scf.yield %next : tensor<64xi32, #layout>
     }
-    tt.store %ps, %y : tensor<128x!tt.ptr<i32>, #layout>
+    tt.store %ps, %y : tensor<64x!tt.ptr<i32>, #layout>
     tt.return
   }
 }
