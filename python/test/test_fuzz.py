@@ -9,16 +9,14 @@ import sys
 import hypothesis
 import numpy as np
 import pytest
-from fuzz import kernels, runner
 from fuzz import operators as ops
+from fuzz import runner
 from fuzz.backends import NUMPY, NumpyBackend
 from fuzz.campaign import run_programs
-from fuzz.kernels import STEPS, draws, run_kernels
 from fuzz.layouts import TARGETS, Layout, Machine, linear_layouts
 from fuzz.oracle import fold
-from fuzz.programs import FORMS, LOOPS, Program, Scan
+from fuzz.programs import CTAS, FORMS, LOOPS, Program, Scan
 from fuzz.steps import StepError
-from interpreter_worker import Interpreter
 from triton.tools.ptx_sim.errors import PtxSimError
 
 # About 30 s on one core.
@@ -35,17 +33,6 @@ def test_new_seed(capsys: pytest.CaptureFixture[str]) -> None:
         # stderr, because the processes of pytest-xdist have no stdout
         print(f" [fuzz seed {seed}]", end=" ", file=sys.stderr, flush=True)
     assert run_programs(seed, PROGRAMS) >= PROGRAMS
-
-
-@pytest.mark.parametrize("seed", [2026, None])
-def test_kernels(seed: int | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """Kernels in Python, a share of them interpreted, too."""
-    if seed is None:
-        seed = secrets.randbelow(1 << 31)
-        with capsys.disabled():
-            print(f" [fuzz kernels' seed {seed}]", end=" ", file=sys.stderr, flush=True)
-    with Interpreter() as interpreter:
-        assert run_kernels(seed, 60, interpreter) == 60
 
 
 @pytest.mark.parametrize("target", ["hip:gfx942", "hip:gfx1100"])
@@ -106,17 +93,6 @@ def test_found_two_exchanges_of_two_slots(reverse: bool) -> None:
     )
     scan = Scan(Layout((2048,), encoding), 0, reverse, ops.affine_map("i32"), "none", 1, False, 0)
     runner.run(Program(Machine(32, 32, 1), (scan,)))
-
-
-@pytest.mark.parametrize("shape", [(1,), (1, 1), (8, 1)])
-def test_found_flips_of_one_element(shape: tuple) -> None:
-    """Upstream's code, which the interpreter runs, reshaped a tensor of one element to a scalar."""
-    values = {
-        "dtype": "int32", "shape": shape, "steps": (("flip", -1, False), ("flip", 0, False)),
-        "num_warps": 1, "num_ctas": 1, "interpreted": True, "seed": 0,
-    }  # fmt: skip
-    with Interpreter() as interpreter:
-        kernels._check_chain(interpreter, **values)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -277,34 +253,11 @@ def test_programs_vary() -> None:
             seen.add(scan.layout.encoding.split("<")[0])
 
     run_programs(3, 300, check=note)
-    wanted = {("warps", w) for w in (1, 2, 4, 8, 16)} | {("ctas", c) for c in (1, 2, 4, 8)}
+    wanted = {("warps", w) for w in (1, 2, 4, 8, 16)} | {("ctas", c) for c in CTAS}
     wanted |= {("loop", loop) for loop in LOOPS} | {("form", form) for form in FORMS}
     wanted |= {("workers", n) for n in range(3)}
     wanted |= {("operands", n) for n in range(1, 5)} | {("rank", n) for n in range(1, 4)}
     wanted |= {("kind", kind) for kind in NUMPY}
     wanted |= {("reverse", b) for b in (False, True)} | {("has copies", b) for b in (False, True)}
     wanted |= {"#ttg.linear", "#ttg.slice", "#ttg.blocked", "#ttg.nvidia_mma"}
-    assert not wanted - seen
-
-
-def test_kernels_vary() -> None:
-    """Chains of all steps, in clusters and interpreted; products of all types for both
-    capabilities; 2 to 4 stages; Gluon's layouts."""
-    seen = set()
-
-    @hypothesis.seed(4)
-    @hypothesis.settings(max_examples=300, deadline=None, database=None)
-    @hypothesis.given(draws)
-    def note(draw):
-        seen.add(draw.family)
-        values = dict(draw.values)
-        for name in ("num_ctas", "interpreted", "capability", "what", "stages"):
-            seen.add((name, values.get(name)))
-        seen.update(("step", step) for step, _, _ in values.get("steps", ()))
-
-    note()
-    wanted = {"chain", "line", "pipeline", "product"} | {("step", step) for step in STEPS}
-    wanted |= {("num_ctas", n) for n in (1, 2, 4, 8)} | {("stages", n) for n in (2, 3, 4)}
-    wanted |= {("capability", n) for n in (80, 90)} | {("interpreted", b) for b in (False, True)}
-    wanted |= {("what", what) for what in ("sum", "pair", "flip", "both")}
     assert not wanted - seen

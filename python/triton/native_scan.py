@@ -133,6 +133,11 @@ def _built_in() -> ModuleType | None:
     return getattr(libtriton, "native_scan", None)
 
 
+def is_built_in() -> bool:
+    """Return whether libtriton was built with the lowering inside (the source base)."""
+    return _built_in() is not None
+
+
 def _load_now() -> tuple[_Library | None, str | None]:
     from triton._C.libtriton import passes
 
@@ -320,7 +325,7 @@ def lower(pm, module, option: str | None):
     """
     if resolve(option).startswith(_NATIVE):
         add_lowering(pm)
-    elif _built_in() is not None:
+    elif is_built_in():
         add_pass(pm, "check_scans")
     else:
         return pm

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+from triton import native_scan
 from triton.tools.ptx_sim import from_bf16, to_bf16
 
 from .amd_lanes import IllegalMove, Wave
@@ -30,11 +31,13 @@ class StepError(Exception):
 class Layout:
     """Where each register of each thread lies in a tensor.
 
-    coordinates[dim] is an array of shape (registers, threads); without registers that are copies.
+    coordinates[dim] is an array of shape (registers, threads).
+
+    keeps_copies: whether registers that are copies of others are among them
     """
 
-    def __init__(self, bases: dict[str, list[list[int]]], rank: int):
-        registers = [b for b in bases["register"] if any(b)]
+    def __init__(self, bases: dict[str, list[list[int]]], rank: int, keeps_copies: bool = False):
+        registers = [b for b in bases["register"] if any(b) or keeps_copies]
         threads = bases["lane"] + bases["warp"] + bases["block"]
         self.coordinates = []
         for dim in range(rank):
@@ -93,6 +96,12 @@ _FLEXIBLE = {
     "max": np.maximum,
     "min": np.minimum,
 }
+_UNSIGNED = {
+    "shl": lambda a, b: a << b,
+    "lshr": lambda a, b: a >> b,
+    "urem": lambda a, b: a % b,
+    "udiv": lambda a, b: a // b,
+}
 _ARITH = {
     "addi": "add", "addf": "add", "subi": "sub", "muli": "mul", "mulf": "mul", "andi": "and",
     "ori": "or", "xori": "xor", "maxsi": "max", "maxnumf": "max", "minsi": "min", "minnumf": "min",
@@ -125,7 +134,8 @@ class Evaluator:
         for dim in reversed(dims):
             bases = {k: [b[:dim] + b[dim + 1 :] for b in v] for k, v in bases.items()}
         rank = next(len(b) for v in bases.values() for b in v)
-        return Layout(bases, rank)
+        # The source base's Triton keeps copies, but drops them from slices.
+        return Layout(bases, rank, keeps_copies=native_scan.is_built_in() and not dims)
 
     def tensor_type(self, text: str) -> tuple[tuple[int, ...], str, Layout]:
         """Return the shape, the element type and the layout of a tensor type."""
@@ -207,11 +217,20 @@ class Evaluator:
         if name == "builtin.unrealized_conversion_cast":
             return operands[0]
         if name == "ttg.convert_layout":
-            source, target = kinds.split(" -> ")
-            if source != target:
-                raise StepError("only conversions to the same layout are known")
-            return operands[0]
+            return self._convert(operands[0], *kinds.split(" -> "))
         return self._memory(name, rest, operands, kinds)
+
+    def _convert(self, values: list, source: str, target: str) -> list:
+        """Evaluate a conversion between layouts; threads with copies must agree on them."""
+        if source == target:
+            return values
+        shape, _, layout = self.tensor_type(source)
+        registers = np.stack(values)
+        whole = np.zeros(shape, registers.dtype)
+        whole[layout.index] = registers
+        if (_bits(whole[layout.index], "") != _bits(registers, "")).any():
+            raise StepError("an element is converted of which threads hold different values")
+        return list(whole[self.tensor_type(target)[2].index])
 
     def _lanes(self, op: str, text: str, operands: list):
         """Evaluate a move between the lanes of each wave."""
@@ -278,10 +297,8 @@ class Evaluator:
             return _from_bits(bits.astype(f"u{width // 8}"), target)
         a, b = operands
         unsigned = f"u{a.itemsize}"
-        if op in ("shl", "lshr", "urem"):
-            a, b = a.view(unsigned), b.view(unsigned)
-            shifted = a << b if op == "shl" else a >> b if op == "lshr" else a % b
-            return shifted.view(operands[0].dtype)
+        if op in _UNSIGNED:
+            return _UNSIGNED[op](a.view(unsigned), b.view(unsigned)).view(a.dtype)
         return _FLEXIBLE[op](a, b)
 
     def _arith(self, op: str, rest: str, operands: list, kinds: str):

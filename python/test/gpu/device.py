@@ -9,12 +9,14 @@ of read-only arrays must come back as they were.
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from triton import native_scan
 
 GUARD, PATTERN = 256, 0xA7
 CAPABILITY = 90
@@ -78,17 +80,62 @@ class _Buffer:
             raise GuardError(f"{what}: byte {at} of {self.array.nbytes} was written to")
 
 
-def _run(
-    image: bytes, name: str, grid, args, num_warps: int, num_ctas: int, shared: int, scratch=(0, 0)
+def _launch(where: tuple, size: tuple, scratch: list, types: list[str], values: list) -> None:
+    """Launch a function; `where` is the grid's dimensions, the stream and the function."""
+    from triton.backends.nvidia import driver as nvidia
+    from triton.runtime import driver
+
+    driver.active.utils.launch(
+        *where,
+        False,  # cooperative
+        False,  # programmatic dependent launch
+        size,
+        None,
+        None,
+        None,
+        *scratch,
+        nvidia.annotate_arguments(types),
+        nvidia.make_kernel_signature(types),
+        tuple(values),
+    )
+
+
+def _launch_built_in(
+    where: tuple, size: tuple, scratch: list, types: list[str], values: list
 ) -> None:
-    """Launch one kernel, whose last two parameters are the scratch pointers that Triton adds.
+    """Do the same with the Triton of the source base, which compiles a launcher a signature."""
+    num_warps, num_ctas, shared = size
+    _launcher(tuple(types))(
+        *where,
+        False,
+        False,
+        *scratch,
+        (num_warps, num_ctas, shared, num_ctas, 1, 1),  # a cluster lies along the first axis
+        None,
+        None,
+        None,
+        *values,
+    )
+
+
+@functools.cache
+def _launcher(types: tuple[str, ...]):
+    from triton.backends.nvidia import driver as nvidia
+
+    source = nvidia.make_launcher({}, dict(enumerate(types)))
+    return nvidia.compile_module_from_src(source, "__triton_launcher").launch
+
+
+def _run(
+    image: bytes, name: str, grid, args, num_warps: int, num_ctas: int, shared: int, scratch
+) -> None:
+    """Launch one kernel, whose last parameters are the scratch pointers that Triton adds.
 
     image: a cubin
     args: contiguous arrays, which are changed in place, and scalars, without the scratch pointers
     scratch: the bytes that each CTA needs behind these pointers
     """
     import torch
-    from triton.backends.nvidia import driver as nvidia
     from triton.runtime import driver
     from triton.tools.ptx_sim.dtypes import triton_type
 
@@ -108,30 +155,24 @@ def _run(
     utils = driver.active.utils
     device = driver.active.get_current_device()
     module, function, _, _, threads = utils.load_binary(name, image, shared, device)
+    start = _launch_built_in if native_scan.is_built_in() else _launch
     try:
         if num_warps * 32 > threads:
             raise RuntimeError(f"{num_warps} warps do not fit: {threads} threads do")
         dims = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         ctas = int(np.prod(dims)) * num_ctas
         memory = [torch.zeros(n * ctas, dtype=torch.uint8, device="cuda") for n in scratch]
-        utils.launch(
-            *dims,
-            driver.active.get_current_stream(device),
-            function,
-            False,  # cooperative
-            False,  # programmatic dependent launch
+        start(
+            (*dims, driver.active.get_current_stream(device), function),
             (num_warps, num_ctas, shared),
-            None,
-            None,
-            None,
-            *(m if m.numel() else None for m in memory),
-            nvidia.annotate_arguments(types),
-            nvidia.make_kernel_signature(types),
-            tuple(values),
+            [m if m.numel() else None for m in memory],
+            types,
+            values,
         )
         torch.cuda.synchronize()
     finally:
-        utils.unload_module(module)
+        if hasattr(utils, "unload_module"):
+            utils.unload_module(module)
     for number, buffer in enumerate(buffers.values()):
         buffer.fetch(f"{name}, array {number}")
 
@@ -144,10 +185,12 @@ def assembled(ptx: str) -> bytes:
     """
     from triton.backends.nvidia.compiler import get_ptxas
 
+    ptxas = get_ptxas() if native_scan.is_built_in() else get_ptxas(CAPABILITY)
+
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
-        command = [get_ptxas(CAPABILITY).path, "--gpu-name=sm_90a", "-o", cubin, source]
+        command = [ptxas.path, "--gpu-name=sm_90a", "-o", cubin, source]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode:
             raise RuntimeError(f"ptxas refuses a kernel: {run.stderr.strip()}")
@@ -160,7 +203,9 @@ def run_compiled(kernel, grid, args, **_) -> None:
     Of code for another capability the PTX is assembled for this GPU.
     """
     meta = kernel.metadata
-    scratch = (meta.global_scratch_size, meta.profile_scratch_size)
+    # The source base's Triton has one of the two.
+    names = ("global_scratch_size", "profile_scratch_size")
+    scratch = [getattr(meta, name) for name in names if hasattr(meta, name)]
     own = meta.target.arch == capability()
     image = kernel.asm["cubin"] if own else assembled(kernel.asm["ptx"])
     _run(image, meta.name, grid, args, meta.num_warps, meta.num_ctas, meta.shared, scratch)

@@ -92,6 +92,10 @@ def _gpu() -> str:
     return f"{torch.cuda.get_device_name()}, capability {major}.{minor}, {runtime}"
 
 
+def _lowering() -> str:
+    return "libtriton.so itself" if native_scan.is_built_in() else "the extension"
+
+
 def extension() -> dict:
     """Return the state of the extension; `reason` says why it cannot be loaded."""
     state = native_scan.status()
@@ -101,15 +105,18 @@ def extension() -> dict:
         "build": state.build,
         "available": state.available,
         "reason": state.reason,
-        "scans are lowered by": "the extension" if state.enabled else "upstream's code",
+        "scans are lowered by": _lowering() if state.enabled else "upstream's code",
     }
 
 
 def abi_gate() -> dict:
     """Return what the ABI gate recorded when the extension was built, and whether it holds here.
 
-    `problem` is None if the record is of this extension and this libtriton.so.
+    `problem` is None if the record is of this extension and this libtriton.so, or if there is no
+    extension because the lowering was compiled with Triton.
     """
+    if native_scan.is_built_in():
+        return {"problem": None, "not needed": "the lowering was compiled with Triton itself"}
     try:
         record = json.loads(RECORD_PATH.read_text())
         of_extension, of_libtriton = record["extension_sha256"], record["libtriton_sha256"]

@@ -33,10 +33,15 @@ def _later(i, j):
 
 
 @triton.jit
+def _plus(a, b):
+    return a + b
+
+
+@triton.jit
 def _sum(x, out, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
     i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
     v = tl.load(x + i)
-    tl.store(out + i, tl.cumsum(v, AXIS, reverse=REVERSE, dtype=v.dtype))
+    tl.store(out + i, tl.associative_scan(v, AXIS, _plus, reverse=REVERSE))
 
 
 @triton.jit

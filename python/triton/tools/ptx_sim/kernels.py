@@ -11,6 +11,15 @@ from .errors import PtxSimError
 from .launch import Scratch, Stats, launch
 
 
+def _stores_all_replicas() -> bool:
+    """Return whether this is the source base, whose Triton stores a tensor's every register."""
+    try:
+        from triton import native_scan
+    except ImportError:  # upstream's triton
+        return False
+    return native_scan.is_built_in()
+
+
 @contextlib.contextmanager
 def _native(value):
     import triton
@@ -83,6 +92,8 @@ def run_compiled(kernel, grid, args, **limits) -> Stats:
         raise PtxSimError("the kernel takes tensor descriptors, which are not simulated")
     dims = (grid,) if isinstance(grid, int) else tuple(grid)
     programs = int(np.prod(dims)) * meta.num_ctas
+    if _stores_all_replicas():
+        limits.setdefault("equal_writes", True)
     # The source base's Triton has one of the two.
     scratches = ("global_scratch_size", "profile_scratch_size")
     hidden = [Scratch(getattr(meta, s) * programs) for s in scratches if hasattr(meta, s)]

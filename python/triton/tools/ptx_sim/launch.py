@@ -127,6 +127,7 @@ def launch(
     entry: str | None = None,
     max_threads: int = 4096,
     max_steps: int = 20_000_000,
+    equal_writes: bool = False,
 ) -> Stats:
     """Runs `grid` clusters of `cluster` CTAs (along x) of num_warps * 32 threads each.
 
@@ -136,6 +137,8 @@ def launch(
       or Scratch(size). bf16 and fp8 travel as uint16 and uint8.
     * `shared_bytes`: size of the dynamic shared memory.
     * `max_threads`: threads that run together as one batch of CTAs (memory against speed).
+    * `equal_writes`: warps that store equal bytes without a barrier in between do not race, if by
+      several instructions either.
 
     Raises PtxUnsupported, PtxMemoryError, PtxRaceError, PtxSyncError or PtxSimError; the
     arrays are then unchanged.
@@ -183,7 +186,9 @@ def launch(
     with np.errstate(all="ignore"):
         for first in range(0, total, batch * cluster):
             n = min(batch * cluster, total - first)
-            state = State(program, buffers.arena, first, n, ctas, threads, cluster, shared)
+            state = State(
+                program, buffers.arena, first, n, ctas, threads, cluster, shared, equal_writes
+            )
             _run(program, state, max_steps)
             printed += state.printed
     buffers.download()

@@ -8,7 +8,9 @@ An access is a race if the other one is not ordered before it by barriers. Rules
     without bar.warp.sync are tolerated);
   * atomics do not race with atomics;
   * warps that store equal bytes to one granule with one instruction do not race: Triton
-    stores every replica of a datum when a tile is smaller than the block.
+    stores every replica of a datum when a tile is smaller than the block. With `equal_writes`,
+    of several instructions either: the source base's Triton stores the replicas in a thread's
+    registers, too.
 """
 
 from __future__ import annotations
@@ -239,7 +241,7 @@ class Shared:
         if atomic:
             ok |= self.watomic[g]
         if not ok.all() and same is not None:
-            ok |= (self.wpc[g] == S.pc) & same()  # the replicas of a datum
+            ok |= (S.equal_writes | (self.wpc[g] == S.pc)) & same()  # the replicas of a datum
         if not ok.all():
             self.race(S, "write", "write", g, ~ok, sel, self.wwarp[g], self.wpc[g])
         if d > 1:

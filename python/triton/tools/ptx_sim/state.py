@@ -31,8 +31,19 @@ class Registers(list):
 class State:
     """Threads are numbered CTA after CTA, x fastest; a batch is whole clusters."""
 
-    def __init__(self, program, arena, first_cta, nctas, grid, cta_threads, cluster, shared_bytes):
-        self.program, self.arena = program, arena
+    def __init__(
+        self,
+        program,
+        arena,
+        first_cta,
+        nctas,
+        grid,
+        cta_threads,
+        cluster,
+        shared_bytes,
+        equal_writes=False,
+    ):
+        self.program, self.arena, self.equal_writes = program, arena, equal_writes
         self.nctas, self.cluster, self.cta_threads = nctas, cluster, cta_threads
         self.cta_warps = cta_threads // 32
         self.domain_warps = self.cta_warps * cluster
