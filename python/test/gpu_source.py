@@ -4,10 +4,11 @@
 
 WHEEL   what `make wheel-source` wrote; it is unpacked into a temporary directory, not installed
 UNIT    python/test/unit of Triton's sources; their scan, reduce, dot and sort tests are run as well
-DIR     wheels of pytest and pytest-xdist with their dependencies, where they are not installed
+DIR     wheels of pytest, pytest-xdist and hypothesis with their dependencies, where they are not
+        installed
 
 Needs torch, ptxas (on PATH, or TRITON_PTXAS_PATH) and a C compiler.  Prints one line of counts a
-group, and exits with 1 if anything failed.
+group, with a table for those of gpu/run.py, and exits with 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -48,6 +49,17 @@ def _unpack(wheels: list[Path], target: Path) -> None:
             archive.extractall(target)
 
 
+def _suite(seconds: int) -> int:
+    """Run gpu/run.py in a process of its own; return its exit status."""
+    command = [sys.executable, str(Path(__file__).with_name("gpu") / "run.py")]
+    command += ["--processes", str(min(os.cpu_count() or 2, 12))]
+    try:
+        return subprocess.run(command, timeout=seconds).returncode
+    except subprocess.TimeoutExpired:
+        print(f"gpu/run.py: not finished after {seconds} s", flush=True)
+        return 1
+
+
 def _pytest(unit: Path, name: str, selection: str, seconds: int) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(min(os.cpu_count() or 2, 16))]
     command += ["-p", "no:cacheprovider", "--maxfail", "50", "-k", selection, str(unit / name)]
@@ -68,7 +80,7 @@ def main() -> int:
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--tests", type=Path)
     parser.add_argument("--wheels", type=Path)
-    parser.add_argument("--seconds", type=int, default=400, help="limit for each upstream file")
+    parser.add_argument("--seconds", type=int, default=400, help="limit for each group")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
@@ -85,6 +97,7 @@ def main() -> int:
             compared, wrong = check()
             failed += wrong
             print(f"{check.__name__}: {compared} compared, {wrong} wrong", flush=True)
+        failed += _suite(options.seconds) != 0
         for name, selection in UPSTREAM.items() if options.tests else ():
             failed += _pytest(options.tests, name, selection, options.seconds) != 0
     return bool(failed)
