@@ -22,6 +22,7 @@ _SHUFFLE = "Conversion/LaneShuffle.cpp"
 _EMITTER = "Conversion/ScanEmitter.cpp"
 _EXCHANGE = "Conversion/TotalsExchange.cpp"
 _PACKING = "Conversion/WordPacking.cpp"
+_FLIP = "Conversion/LowerFlip.cpp"
 _FIELDS = "Conversion/BitFields.cpp"
 _LOWER = "Conversion/LowerScan.cpp"
 _PREFIX = "Conversion/Prefix.cpp"
@@ -166,6 +167,54 @@ MUTATIONS = [
         _EXCHANGE,
         "words[position + (slot * stride + i) * numPositions]",
         "words[position + (slot + i * slots.size()) * numPositions]",
+    ),
+    Mutation(
+        "one warp scans: no barrier before it reads",
+        _EXCHANGE,
+        "gpu::BarrierOp::create(builder, loc, gpu::AddrSpace::Local);\n  SmallVector",
+        "SmallVector",
+    ),
+    Mutation(
+        "one warp scans: a prefix written for the position before in reverse",
+        _EXCHANGE,
+        "constantI32(builder, loc, reverse ? -1 : 1)",
+        "constantI32(builder, loc, 1)",
+    ),
+    Mutation(
+        "one warp scans: the total taken from the first position in reverse",
+        _EXCHANGE,
+        "reverse ? run.size() - 1 : 0)",
+        "0)",
+    ),
+    Mutation(
+        "raked: the words of a position mixed up with those of the next",
+        _EXCHANGE,
+        "packed[i + j * words.size()]",
+        "packed[j + i * numNear]",
+    ),
+    Mutation(
+        "raked: the first thread not mirrored in reverse",
+        _EMITTER,
+        "reverse ? mask : 0, LLVM::ICmpPredicate::ne)",
+        "0, LLVM::ICmpPredicate::ne)",
+    ),
+    Mutation(
+        "raked: the first thread told by its lane alone",
+        _EMITTER,
+        "isNotFirst(warpId, threads[1])",
+        "isNotFirst(laneId, threads[0])",
+    ),
+    Mutation(
+        "a flipped register left in its place",
+        _FLIP,
+        "moved[i ^ inverted]",
+        "moved[i]",
+    ),
+    Mutation(
+        "the bytes of a word flipped twice",
+        _FLIP,
+        "inverted &= ~withinWord;",
+        "",
     ),
     Mutation(
         "narrow scalars packed over each other",
