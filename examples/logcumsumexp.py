@@ -4,9 +4,10 @@ Forward, a sum s of exp(x - m) travels with the maximum m of its x.  Backward, t
 
     dx[s] = exp(x[s] - y[s]) R[s],   R[s] = sum over t >= s of dy[t] exp(y[s] - y[t]),
 
-is a linear recurrence from the right, R[s] = dy[s] + exp(y[s] - y[s+1]) R[s+1].  As y never falls,
-all exponents are at most 0 and nothing overflows, whatever the sign of dy.  An x of -inf adds
-nothing and has the gradient 0.
+is a linear recurrence from the right, R[s] = dy[s] + exp(y[s] - y[s+1]) R[s+1].  The scan carries y
+and not the factor: a product of thousands of factors near 1 would add up the errors of as many exp,
+while y[s] - y[t] takes one, however far t is.  As y never falls, all exponents are at most 0 and
+nothing overflows, whatever the sign of dy.  An x of -inf adds nothing and has the gradient 0.
 """
 
 from __future__ import annotations
@@ -33,9 +34,15 @@ def add_exp(m1, s1, m2, s2):
 
 
 @triton.jit
-def affine(a1, b1, a2, b2):
-    """Compose r -> a1 r + b1 with r -> a2 r + b2, which comes later in the direction."""
-    return a2 * a1, a2 * b1 + b2
+def shrink(y_from, r, y_to):
+    """Return exp(y_to - y_from) r, where y_from >= y_to; both may be -inf, and it is 0 then."""
+    return tl.exp(y_to - tl.where(y_from == -float("inf"), 0.0, y_from)) * r
+
+
+@triton.jit
+def add_shrunk(y1, r1, y2, r2):
+    """Add R as seen from y1 to what comes after it, on its left, as seen from y2 <= y1."""
+    return y2, shrink(y1, r1, y2) + r2
 
 
 @triton.jit
@@ -65,21 +72,19 @@ def backward_kernel(x_ptr, y_ptr, dy_ptr, dx_ptr, length, BLOCK: tl.constexpr):
     All arrays: (rows, length), contiguous, fp32.
     """
     start = tl.program_id(0).to(tl.int64) * length
-    none = -float("inf")
     j = tl.arange(0, BLOCK)
-    carry = 0.0  # R at the first position of the tile on the right
+    # What is beyond the end has R = 0, seen from a y that is above all others and no infinity.
+    beyond = 3e38
+    carry_y, carry = beyond, 0.0  # y and R at the first position of the tile on the right
     for tile in range((tl.cdiv(length, BLOCK) - 1) * BLOCK, -1, -BLOCK):
         i = tile + j
-        x = tl.load(x_ptr + start + i, mask=i < length, other=none)
-        y = tl.load(y_ptr + start + i, mask=i < length, other=none)
-        y_next = tl.load(y_ptr + start + i + 1, mask=i + 1 < length, other=float("inf"))
+        x = tl.load(x_ptr + start + i, mask=i < length, other=-float("inf"))
+        y = tl.load(y_ptr + start + i, mask=i < length, other=beyond)
         dy = tl.load(dy_ptr + start + i, mask=i < length, other=0.0)
-        # Where y is -inf so is x, and whatever is subtracted, exp gives 0, not NaN.
-        decay = tl.exp(y - tl.where(y_next == none, 0.0, y_next))
-        weight = tl.exp(x - tl.where(y == none, 0.0, y))
-        decay, r = tl.associative_scan((decay, dy), 0, affine, reverse=True)
-        r += decay * carry
-        tl.store(dx_ptr + start + i, weight * r, mask=i < length)
+        _, r = tl.associative_scan((y, dy), 0, add_shrunk, reverse=True)
+        r += shrink(carry_y, carry, y)
+        tl.store(dx_ptr + start + i, shrink(y, r, x), mask=i < length)
+        carry_y = tl.min(y, 0)
         carry = tl.sum(tl.where(j == 0, r, 0.0), 0)
 
 

@@ -454,7 +454,9 @@ def measure(place: Place) -> Iterator[tuple[str, object]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return runner.main(__doc__, check, measure, BLOCK, argv=argv)
+    # tl.exp is up to 2 ulp off, on a GPU mostly the same way, and a state keeps the error of as many
+    # decays as it remembers steps.
+    return runner.main(__doc__, check, measure, BLOCK, tolerance=1e-4, argv=argv)
 
 
 if __name__ == "__main__":

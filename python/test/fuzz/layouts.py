@@ -69,7 +69,7 @@ def _linear(bases: dict[str, list[tuple[int, ...]]]) -> str:
 def shapes(draw, max_bits: int) -> tuple[int, ...]:
     """Shapes of rank 1 to 3 with at most 2^max_bits elements, each size a power of two."""
     rank = draw(st.sampled_from((1, 1, 2, 2, 3)))
-    left = draw(st.integers(0, max_bits))
+    left = draw(st.integers(0, max_bits) | st.just(max_bits))
     sizes = []
     for _ in range(rank - 1):
         taken = draw(st.integers(0, left))
@@ -95,7 +95,7 @@ def linear_layouts(draw, machine: Machine, shape: tuple[int, ...], max_bits: int
         # Neighbouring bits to one owner, as in layouts that people write.
         cut = draw(st.integers(0, len(bits)))
         order = [*bits[:cut], *zeros, *bits[cut:]]
-        owners = draw(st.permutations(OWNERS))
+        owners = draw(st.just(OWNERS) | st.permutations(OWNERS))
     registers = len(order) - machine.thread_bits
 
     rank = len(shape)

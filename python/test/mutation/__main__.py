@@ -212,7 +212,10 @@ def main() -> int:
         for mutation in MUTATIONS:
             if text := fault(mutation, (tree / "lib" / mutation.file).read_text()):
                 raise MutationError(text)
-        overlay = _make_overlay(tree, _build(tree))
+        extension = _build(tree)
+        overlay = _make_overlay(tree, extension)
+        # The overlay of an earlier run may have kept its last mutation.
+        _put(extension, overlay)
         baseline = _run_suite(overlay, tree, options.seed)
         if baseline.caught:
             raise MutationError(f"the suite fails without a mutation: {baseline.caught}")
