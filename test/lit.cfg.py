@@ -33,6 +33,9 @@ if triton_opt := lit_config.params.get("triton-opt"):
     # leaves out the tests that ask for more.
     scan_opt = triton_opt
 config.substitutions += [
+    # A prefix for FileCheck, and a script for sed that writes attributes as that Triton does.
+    ("%base", "WHEEL" if is_wheel else "SOURCE"),
+    ("%older", os.devnull if is_wheel else str(Path(__file__).with_name("older.sed"))),
     ("triton-scan-opt", scan_opt),
     ("FileCheck", str(filecheck)),
 ]

@@ -189,7 +189,8 @@ Value LaneShuffle::field(unsigned mask) {
 
 Value LaneShuffle::fieldIs(LLVM::ICmpPredicate predicate, unsigned mask,
                            unsigned value) {
-  return LLVM::ICmpOp::create(rewriter, loc, predicate, field(mask),
+  Value own = field(mask); // before the constant, whatever the compiler
+  return LLVM::ICmpOp::create(rewriter, loc, predicate, own,
                               constantI32(rewriter, loc, value));
 }
 

@@ -80,7 +80,7 @@ def more_than_passes() -> str:
 
 def commands(binaries: Path) -> dict[str, list[list[str]]]:
     """Return the commands of each group of tests."""
-    lit = [sys.executable, "-m", "lit.main", "-v", "-j2"]
+    lit = [str(Path(sysconfig.get_path("scripts")) / "lit"), "-v", "-j2"]
     pytest = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
     unit = source_tree.TREE / "python" / "test" / "unit"
     left, left_ours = (

@@ -258,6 +258,8 @@ def add_pass(pm, name: str) -> None:
     library = load()
     wants_remarks = name in ("outline_scans", "lower_flip", "lower_scan") and knobs.scan.remarks
     if isinstance(library, ModuleType):
+        if not hasattr(library, f"add_{name}"):
+            raise ExtensionError(f"this Triton, built from source, has no pass {name}")
         getattr(library, f"add_{name}")(pm, *([True] if wants_remarks else []))
     else:
         getattr(passes.plugin, f"add_{name}")(pm, ["remarks"] if wants_remarks else [])

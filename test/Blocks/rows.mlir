@@ -1,7 +1,7 @@
 // CTAs that hold other rows do not talk to each other.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,%base
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,%base
 
 #layout = #ttg.linear<{register = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0]], block = [[0, 1]]}>
 
@@ -19,7 +19,8 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 2 : i32, "ttg.thr
   }
 }
 
-// CHECK: ld.shared.v4.b32
+// WHEEL: ld.shared.v4.b32
+// SOURCE: ld.shared
 // CHECK-NOT: cluster.arrive
 // CHECK-NOT: shared::cluster
 // CHECK: st.global

@@ -1,7 +1,7 @@
 // Two scans that follow each other, one in each direction, become straight code without a trace of
 // tt.scan or a reversal of data.
 
-// RUN: triton-scan-opt --lower-scan %s | FileCheck %s
+// RUN: triton-scan-opt --lower-scan %s | FileCheck %s --check-prefixes=CHECK,%base
 
 #layout = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 
@@ -24,9 +24,11 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK-NOT: {{tt\.scan|shfl.sync bfly|convert_layout}}
 // CHECK: arith.subi
 // CHECK-NOT: {{tt\.scan|shfl.sync bfly|convert_layout}}
-// CHECK: ttg.local_scatter
+// WHEEL: ttg.local_scatter
+// SOURCE: ttg.convert_layout
 // CHECK-NOT: {{tt\.scan|shfl.sync bfly|convert_layout}}
 // CHECK: arith.ori
 // CHECK-NOT: {{tt\.scan|shfl.sync bfly|convert_layout}}
-// CHECK: ttg.local_scatter
+// WHEEL: ttg.local_scatter
+// SOURCE: ttg.convert_layout
 // CHECK-NOT: {{tt\.scan|shfl.sync bfly|convert_layout}}

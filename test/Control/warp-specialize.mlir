@@ -34,5 +34,5 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK: sub.s32
 // CHECK: shfl.sync
 // CHECK: st.shared
-// CHECK: bar{{(rier)?}}.sync{{(\.aligned)?}} {{.*}}[[#]], 64;
+// CHECK: bar{{(rier)?}}.sync{{(\.aligned)?}} {{.*}}[[#]], 64{{ ?}};
 // CHECK: ld.shared

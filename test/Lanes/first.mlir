@@ -20,10 +20,10 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // The steps over the lanes, then the lane's number against the first one's.
 // CHECK-COUNT-5: nvvm.shfl.sync idx
 // CHECK:   llvm.select
-// FORWARD: [[FIRST:%.+]] = llvm.mlir.constant(0 : i32)
-// REVERSE: [[FIRST:%.+]] = llvm.mlir.constant(31 : i32)
 // CHECK:   [[MASK:%.+]] = llvm.mlir.constant(31 : i32)
 // CHECK:   [[LANE:%.+]] = llvm.and %{{.+}}, [[MASK]] : i32
+// FORWARD: [[FIRST:%.+]] = llvm.mlir.constant(0 : i32)
+// REVERSE: [[FIRST:%.+]] = llvm.mlir.constant(31 : i32)
 // CHECK:   [[EXISTS:%.+]] = llvm.icmp "ne" [[LANE]], [[FIRST]] : i32
 // FORWARD: [[BEFORE:%.+]] = nvvm.shfl.sync up
 // REVERSE: [[BEFORE:%.+]] = nvvm.shfl.sync down

@@ -21,9 +21,9 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK:   [[Y:%.+]] = llvm.select
 
 // The second, whose halves lane bit 1 tells apart.
-// CHECK-DAG: [[ZERO:%.+]] = llvm.mlir.constant(0 : i32)
-// CHECK-DAG: [[TWO:%.+]] = llvm.mlir.constant(2 : i32)
+// CHECK:   [[TWO:%.+]] = llvm.mlir.constant(2 : i32)
 // CHECK:   [[BIT:%.+]] = llvm.and %{{.+}}, [[TWO]] : i32
+// CHECK:   [[ZERO:%.+]] = llvm.mlir.constant(0 : i32)
 // FORWARD: [[LATER:%.+]] = llvm.icmp "ne" [[BIT]], [[ZERO]] : i32
 // REVERSE: [[LATER:%.+]] = llvm.icmp "eq" [[BIT]], [[ZERO]] : i32
 // CHECK:   [[EARLIER:%.+]] = nvvm.shfl.sync idx %{{.+}}, [[Y]],

@@ -2,7 +2,7 @@
 // by warps; axis 4 has length 1.
 // RUN: sed 's/AXIS/0/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS0
 // RUN: sed 's/AXIS/1/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS1
-// RUN: sed 's/AXIS/2/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS2
+// RUN: sed 's/AXIS/2/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS2-%base
 // RUN: sed 's/AXIS/3/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS3
 // RUN: sed 's/AXIS/4/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=AXIS4
 
@@ -29,11 +29,16 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // AXIS1-COUNT-4: shfl.sync
 // AXIS1-NOT: {{shfl|bar\.}}
 
-// AXIS2-NOT: shfl
-// AXIS2-COUNT-2: st.shared
-// AXIS2: bar.sync
-// AXIS2-COUNT-2: ld.shared.v4
-// AXIS2-NOT: {{shfl|bar\.}}
+// AXIS2-WHEEL-NOT: shfl
+// AXIS2-WHEEL-COUNT-2: st.shared
+// AXIS2-WHEEL: bar.sync
+// AXIS2-WHEEL-COUNT-2: ld.shared.v4
+// AXIS2-WHEEL-NOT: {{shfl|bar\.}}
+
+// A round of the source base's ttg.convert_layout for each register.
+// AXIS2-SOURCE-NOT: shfl
+// AXIS2-SOURCE-COUNT-2: st.shared
+// AXIS2-SOURCE-NOT: {{shfl|st\.shared}}
 
 // AXIS3-COUNT-6: shfl.sync
 // AXIS3-NOT: {{shfl|bar\.}}

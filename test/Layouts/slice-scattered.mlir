@@ -1,7 +1,7 @@
 // A slice along the other dimension keeps every eighth lane: the axis has lane bits 3 and 4.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,%base
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,%base
 
 #parent = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #layout = #ttg.slice<{dim = 1, parent = #parent}>
@@ -20,8 +20,11 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK-COUNT-2: shfl.sync
+// Two steps; the source base sends the last lane's total to the others, too.
+// WHEEL-COUNT-2: shfl.sync
+// SOURCE-COUNT-3: shfl.sync
 // CHECK-NOT: shfl.sync
 // CHECK: st.shared
 // CHECK: bar.sync
-// CHECK: ld.shared.v4
+// WHEEL: ld.shared.v4
+// SOURCE: ld.shared

@@ -1,7 +1,7 @@
 // The accumulator of an AMD wmma is scanned as it is, along the axis of its 16 lanes.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s
+// RUN: sed -f %older -e 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan - | FileCheck %s
+// RUN: sed -f %older -e 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan - | FileCheck %s
 
 #layout = #ttg.amd_wmma<{version = 1, isTranspose = false, ctaLayout = {warp = []}}>
 

@@ -6,7 +6,7 @@
 
 #layout = #ttg.linear<{register = [], lane = [[1, 0], [2, 0], [4, 0], [0, 1], [0, 2]], warp = [], block = [[8, 0]]}>
 
-module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 2 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "hip:gfx1250"} {
+module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 2 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "hip:gfx1100"} {
   tt.func @clusters(%x: tensor<16x4xi32, #layout>) -> tensor<16x4xi32, #layout> {
     %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = true}> ({
     ^bb0(%a: i32, %b: i32):
@@ -17,7 +17,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.num-ctas" = 2 : i32, "ttg.thr
   }
 }
 
-// CHECK: triton-scan-opt: error: {{.*}}'tt.scan' op cannot be lowered: axis 0 crosses CTAs, which cannot share totals on this target; use num_ctas=1
+// CHECK: error: {{.*}}'tt.scan' op cannot be lowered: axis 0 crosses CTAs, which cannot share totals on this target; use num_ctas=1
 
-// ROWS-COUNT-2: rocdl.ds_bpermute
+// ROWS: rocdl.update.dpp
 // ROWS-NOT: tt.scan

@@ -1,6 +1,6 @@
 // What a scan becomes keeps the scan's location; combinations keep their own.
 
-// RUN: triton-scan-opt --lower-scan --mlir-print-debuginfo %s | FileCheck %s
+// RUN: triton-scan-opt --lower-scan --mlir-print-debuginfo %s | FileCheck %s --check-prefixes=CHECK,%base
 
 #layout = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 
@@ -20,9 +20,10 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK: arith.subi {{.*}} loc(#[[COMBINE:loc[0-9]*]])
 // CHECK: nvvm.shfl.sync {{.*}} loc(#[[SCAN]])
 // CHECK: llvm.select {{.*}} loc(#[[SCAN]])
-// CHECK: ttg.local_alloc {{.*}} loc(#[[SCAN]])
-// CHECK: ttg.local_scatter {{.*}} loc(#[[SCAN]])
-// CHECK: ttg.local_load {{.*}} loc(#[[SCAN]])
+// SOURCE: ttg.convert_layout {{.*}} loc(#[[SCAN]])
+// WHEEL: ttg.local_alloc {{.*}} loc(#[[SCAN]])
+// WHEEL: ttg.local_scatter {{.*}} loc(#[[SCAN]])
+// WHEEL: ttg.local_load {{.*}} loc(#[[SCAN]])
 // CHECK: llvm.insertvalue {{.*}} loc(#[[SCAN]])
 // CHECK-DAG: #[[SCAN]] = loc("kernel.py":7:11)
 // CHECK-DAG: #[[COMBINE]] = loc("combine.py":2:3)

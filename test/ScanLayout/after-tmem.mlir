@@ -1,10 +1,10 @@
 // What tcgen05 leaves in tensor memory is scanned in the layout in which it is loaded: those of tl.dot of 64x64
 // tiles on sm_100.
 
-// RUN: sed 's/AXIS/0/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
-// RUN: sed 's/AXIS/0/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
-// RUN: sed 's/AXIS/1/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
-// RUN: sed 's/AXIS/1/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/0/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/0/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/1/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/1/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
 
 #linear = #ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 32]], warp = [[16, 0], [32, 0]], block = []}>
 #blocked = #ttg.blocked<{sizePerThread = [4, 4], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>

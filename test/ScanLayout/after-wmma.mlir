@@ -1,9 +1,9 @@
 // The accumulator of a wmma of RDNA 3 is scanned as it is: the layouts are those of tl.dot of 64x64 tiles.
 
-// RUN: sed 's/AXIS/0/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
-// RUN: sed 's/AXIS/0/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
-// RUN: sed 's/AXIS/1/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
-// RUN: sed 's/AXIS/1/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/0/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/0/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/1/;s/DIRECTION/false/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
+// RUN: sed -f %older -e 's/AXIS/1/;s/DIRECTION/true/' %s | triton-scan-opt --choose-scan-layout - | FileCheck %s
 
 #mma = #ttg.amd_wmma<{version = 1, isTranspose = true, ctaLayout = {warp = [[0, 1], [1, 0]]}}>
 #blocked = #ttg.blocked<{sizePerThread = [4, 4], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>

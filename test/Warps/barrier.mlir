@@ -1,7 +1,7 @@
 // One barrier, one store and one vector load a thread carry the totals of 4 warps across.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,%base
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefixes=CHECK,%base
 
 #layout = #ttg.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]], block = []}>
 
@@ -23,5 +23,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // CHECK-NOT: {{(st|ld)\.shared|bar\.}}
 // CHECK:     bar.sync
 // CHECK-NOT: {{(st|ld)\.shared|bar\.}}
-// CHECK:     ld.shared.v4.b32
-// CHECK-NOT: {{(st|ld)\.shared|bar\.}}
+// WHEEL:     ld.shared.v4.b32
+// SOURCE:    ld.shared
+// WHEEL-NOT: {{(st|ld)\.shared|bar\.}}
+// SOURCE-NOT: {{st\.shared|bar\.}}

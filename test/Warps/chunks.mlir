@@ -1,8 +1,8 @@
 // Chunks of the axis whose totals differ share one exchange: 4 chunks of 4 warps take 4 stores, 4
-// vector loads and one barrier.
+// vector loads and one barrier. The source base's ttg.convert_layout takes a round for each chunk.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=%base
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=%base
 
 #layout = #ttg.linear<{register = [[128], [256]], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]], block = []}>
 
@@ -20,10 +20,13 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK-NOT: bar.
-// CHECK-COUNT-4: st.shared.b32
-// CHECK-NOT: {{(st|ld)\.shared}}
-// CHECK:     bar.sync
-// CHECK-NOT: bar.
-// CHECK-COUNT-4: ld.shared.v4.b32
-// CHECK-NOT: {{(st|ld)\.shared|bar\.}}
+// WHEEL-NOT: bar.
+// WHEEL-COUNT-4: st.shared.b32
+// WHEEL-NOT: {{(st|ld)\.shared}}
+// WHEEL:     bar.sync
+// WHEEL-NOT: bar.
+// WHEEL-COUNT-4: ld.shared.v4.b32
+// WHEEL-NOT: {{(st|ld)\.shared|bar\.}}
+
+// SOURCE-COUNT-4: st.shared
+// SOURCE-NOT: st.shared

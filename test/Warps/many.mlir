@@ -1,8 +1,9 @@
 // The totals of 16 warps are scanned by one of them: each of its lanes reads one, and 4 steps later
-// writes it to where the next warp reads what is before it. Two barriers, and five shuffles a warp.
+// writes it to where the next warp reads what is before it. Two barriers, and five shuffles a warp. In the
+// source base the last lane's total goes to all lanes first, and each thread reads all totals.
 
-// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
-// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s
+// RUN: sed 's/DIRECTION/false/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=%base
+// RUN: sed 's/DIRECTION/true/' %s | triton-scan-opt --lower-scan --ptx - | FileCheck %s --check-prefix=%base
 
 #layout = #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64], [128], [256]], block = []}>
 
@@ -20,17 +21,24 @@ module attributes {"ttg.num-warps" = 16 : i32, "ttg.num-ctas" = 1 : i32, "ttg.th
   }
 }
 
-// CHECK-COUNT-5: shfl.sync
-// CHECK-NOT: {{shfl|bar\.}}
-// CHECK: st.shared.b32
-// CHECK: bar.sync
-// CHECK: bra
-// CHECK: {{ld\.shared|ldmatrix}}
-// CHECK-NOT: bar.
-// CHECK-COUNT-4: shfl.sync
-// CHECK-NOT: {{shfl|bar\.}}
-// CHECK: st.shared.b32
-// CHECK: bar.sync
-// CHECK-NOT: {{shfl|bar\.}}
-// CHECK: ld.shared.b32
-// CHECK-NOT: {{shfl|bar\.|shared\.}}
+// WHEEL-COUNT-5: shfl.sync
+// WHEEL-NOT: {{shfl|bar\.}}
+// WHEEL: st.shared.b32
+// WHEEL: bar.sync
+// WHEEL: bra
+// WHEEL: {{ld\.shared|ldmatrix}}
+// WHEEL-NOT: bar.
+// WHEEL-COUNT-4: shfl.sync
+// WHEEL-NOT: {{shfl|bar\.}}
+// WHEEL: st.shared.b32
+// WHEEL: bar.sync
+// WHEEL-NOT: {{shfl|bar\.}}
+// WHEEL: ld.shared.b32
+// WHEEL-NOT: {{shfl|bar\.|shared\.}}
+
+// SOURCE-COUNT-6: shfl.sync
+// SOURCE-NOT: {{shfl|bar\.}}
+// SOURCE: st.shared.b32
+// SOURCE: bar.sync
+// SOURCE: ld.shared
+// SOURCE-NOT: {{shfl|bar\.|st\.shared}}
