@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from triton import native_scan
+from triton.tools.ptx_sim import Scratch
 
 GUARD, PATTERN = 256, 0xA7
 CAPABILITY = 90
@@ -212,9 +213,9 @@ def run_compiled(kernel, grid, args, **_) -> None:
 
 
 def launch(ptx: str, grid, args, *, num_warps: int, shared_bytes=0, cluster=1, **_) -> None:
-    """Launch the kernel of a PTX module; the last two of `args` are scratch pointers."""
-    *args, first, second = args
-    scratch = (first.size, second.size)
+    """Launch the kernel of a PTX module; Scratch in `args`, at their end, is Triton's own."""
+    scratch = [arg.size for arg in args if isinstance(arg, Scratch)]
+    args = args[: len(args) - len(scratch)]
     name = re.search(r"\.entry\s+([\w$]+)", ptx).group(1)
     _run(assembled(ptx), name, grid, args, num_warps, cluster, shared_bytes, scratch)
 
