@@ -454,8 +454,8 @@ def measure(place: Place) -> Iterator[tuple[str, object]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    # tl.exp is up to 2 ulp off, on a GPU mostly the same way, and a state keeps the error of as many
-    # decays as it remembers steps.
+    # tl.exp is up to 2 ulp off, on a GPU mostly the same way, and a state keeps the errors of as
+    # many decays as it remembers steps.
     return runner.main(__doc__, check, measure, BLOCK, tolerance=1e-4, argv=argv)
 
 
