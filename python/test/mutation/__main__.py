@@ -27,15 +27,16 @@ REPO = HERE.parents[2]
 sys.path.insert(0, str(REPO / "third_party"))
 WORK = REPO / "build" / "mutation"
 PROGRAMS = 150
-KERNELS = "test_2_exact or test_9_segmented or test_6_across_ctas"
+KERNELS = "test_2_exact or test_9_segmented or test_6_across_ctas or test_loop_carried_pairs"
+KERNEL_FILES = ("test_fuzz.py", "test_cases.py", "test_scan_programs.py")
 _INTRODUCTION = """\
 # Mutations
 
 Written by `make mutants`, which makes one deliberate mistake at a time in a copy of `lib/`, builds
 it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs for
 NVIDIA, about as many for AMD), up to its first failure; if it finds nothing, `test_fuzz.py -k
-test_found` and a few kernels of `test_cases.py` (`-k "{kernels}"`). A mutation that nothing catches
-makes `make mutants` fail. `--only TEXT` renews the rows whose name has that text.
+test_found` and a few kernels of `test_cases.py` and `test_scan_programs.py` (`-k "{kernels}"`).
+A mutation that nothing catches makes `make mutants` fail. `--only TEXT` renews the rows whose name has that text.
 
 Without a mutation the fuzzer checked {scans} scans and the kernels passed.
 
@@ -145,7 +146,7 @@ def _run_suite(overlay: Path, tree: Path, seed: int, drop_barrier: bool = False)
     if drop_barrier:
         return Outcome(None, found["scans"])
     pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-    files = [str(tests / name) for name in ("test_fuzz.py", "test_cases.py")]
+    files = [str(tests / name) for name in KERNEL_FILES]
     kernels = subprocess.run(
         [*pytest, "-k", f"test_found or {KERNELS}", *files],
         env=environment,
