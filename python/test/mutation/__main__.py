@@ -36,7 +36,8 @@ Written by `make mutants`, which makes one deliberate mistake at a time in a cop
 it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs for
 NVIDIA, about as many for AMD), up to its first failure; if it finds nothing, `test_fuzz.py -k
 test_found` and a few kernels of `test_cases.py` and `test_scan_programs.py` (`-k "{kernels}"`).
-A mutation that nothing catches makes `make mutants` fail. `--only TEXT` renews the rows whose name has that text.
+A mutation that nothing catches makes `make mutants` fail. `--only TEXT` renews the rows whose name
+has that text.
 
 Without a mutation the fuzzer checked {scans} scans and the kernels passed.
 
