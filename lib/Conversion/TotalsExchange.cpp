@@ -11,9 +11,8 @@
 
 namespace mlir::triton::scan {
 
-namespace {
 /// Builds a layout basis by basis over out-dims whose sizes follow from them.
-class LayoutBuilder {
+class TotalsExchange::LayoutBuilder {
 public:
   LayoutBuilder(MLIRContext *ctx, ArrayRef<StringRef> inDims, unsigned rank)
       : ctx(ctx), rank(rank) {
@@ -49,7 +48,6 @@ private:
   unsigned rank;
   LinearLayout::BasesT bases;
 };
-} // namespace
 
 TotalsExchange::TotalsExchange(OpBuilder &builder, Location loc,
                                const LinearLayout &layout, ArrayRef<Run> runs,
@@ -210,6 +208,18 @@ TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
 
 #else
 
+void TotalsExchange::addRows(LayoutBuilder &memory) const {
+  unsigned rowBits = 0;
+  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
+    for (auto [bit, role] : rolesOf(owner)) {
+      StringRef dim = owner == Owner::Block ? "block" : "offset";
+      if (role == Role::Row)
+        memory.add(dim, Row, rowBits++);
+      else if (owner == Owner::Block)
+        memory.addZero(dim);
+    }
+}
+
 Value TotalsExchange::allocate(unsigned numWords, unsigned wordsPerSlot,
                                unsigned numIndexBits) {
   MLIRContext *ctx = builder.getContext();
@@ -226,15 +236,7 @@ Value TotalsExchange::allocate(unsigned numWords, unsigned wordsPerSlot,
       std::min<unsigned>(run.bits.size(), 2 - nearWordBits);
   add(Word, 0, nearWordBits);
   add(Index, 0, nearIndexBits);
-  unsigned rowBits = 0;
-  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
-    for (auto [bit, role] : rolesOf(owner)) {
-      StringRef dim = owner == Owner::Block ? "block" : "offset";
-      if (role == Role::Row)
-        memory.add(dim, Row, rowBits++);
-      else if (owner == Owner::Block)
-        memory.addZero(dim);
-    }
+  addRows(memory);
   add(Index, nearIndexBits, run.bits.size());
   add(Word, nearWordBits, numWordBits);
   add(Index, run.bits.size(), numIndexBits);
@@ -452,15 +454,7 @@ Value TotalsExchange::allocateForRaking(unsigned numWords, unsigned numNear) {
     auto [dim, permuted] = near[2 + lane - distinct];
     memory.alsoFlips("offset", dim, permuted);
   }
-  unsigned rowBits = 0;
-  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
-    for (auto [bit, role] : rolesOf(owner)) {
-      StringRef dim = owner == Owner::Block ? "block" : "offset";
-      if (role == Role::Row)
-        memory.add(dim, Row, rowBits++);
-      else if (owner == Owner::Block)
-        memory.addZero(dim);
-    }
+  addRows(memory);
   return allocate(memory.build());
 }
 

@@ -130,6 +130,10 @@ private:
 
   Value allocate(const LinearLayout &layout);
 
+  /// Appends the bits of the rows to a layout of memory.
+  class LayoutBuilder;
+  void addRows(LayoutBuilder &memory) const;
+
   /// Allocates shared memory in which each lane finds `numNear` positions side
   /// by side, for the words of a thread's total at all positions.
   Value allocateForRaking(unsigned numWords, unsigned numNear);
