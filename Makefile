@@ -14,6 +14,7 @@
 # make wheel-source  compile Triton from source with the lowering inside, and write its wheel to dist/;
 #              needs LLVM 22's packages (docs/source-base.md)
 # make test-source  the same as an overlay in .venv-source; upstream's lit tests, our own, and pytest
+# make test-source-assertions  the lit tests of both on a build without NDEBUG
 # make check-source  see only that the patches apply and our own files compile in that base
 # make format, make check-format, make clean
 # PYTHON=python3.12 chooses the Python that .venv is made from.
@@ -100,7 +101,7 @@ release: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/release.py $(if $(TAGS),--tags $(TAGS)) $(if $(TWICE),--twice)
 
 # The source base (docs/source-base.md).
-.PHONY: wheel-source test-source check-source
+.PHONY: wheel-source test-source test-source-assertions check-source
 
 wheel-source: tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/source_wheel.py dist
@@ -116,6 +117,9 @@ $(SOURCE_VENV)/.ready: python/requirements-test.txt | tools
 
 test-source: tools $(SOURCE_VENV)/.ready
 	@$(SOURCE_BIN)/python $(HELPERS)/source_test.py
+
+test-source-assertions: tools $(SOURCE_VENV)/.ready
+	@$(SOURCE_BIN)/python $(HELPERS)/source_test.py --assertions
 
 # Rewrites patches/ from the files that were edited in the overlay.
 refresh-patches: $(VENV)/.ready

@@ -1,6 +1,9 @@
 """Build the overlay of the source base and run every test that applies to it.
 
     .venv-source/bin/python python/build_helpers/source_test.py [--only lit-upstream|lit|pytest|...]
+    .venv-source/bin/python python/build_helpers/source_test.py --assertions
+
+The second one runs the lit tests with a build of its own, without NDEBUG.
 
 lit-upstream    the lit tests that come with Triton's sources
 lit             our lit tests through Python, and those that name passes only through triton-opt
@@ -123,19 +126,27 @@ def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", action="append", help="a group of tests; may be repeated")
+    parser.add_argument("--assertions", action="store_true", help="lit on a build without NDEBUG")
     options = parser.parse_args()
     if sys.prefix == sys.base_prefix:
         print("source_test.py: run it with .venv-source (`make test-source`)", file=sys.stderr)
         return 1
     try:
-        overlay = source_wheel.build_overlay()
+        overlay = source_wheel.build_overlay(options.assertions)
         settings = environment()
     except (FetchError, BuildError, patching.PatchError, content.ContentError) as error:
         print(f"source_test.py: {error}", file=sys.stderr)
         return 1
-    pth = Path(sysconfig.get_path("purelib")) / "triton_scan_overlay.pth"
-    pth.write_text(f"{overlay}\n")
-    groups = commands(source_build.build_directory() / "bin")
+    if options.assertions:
+        # Before what the venv imports otherwise.
+        settings["PYTHONPATH"] = os.pathsep.join([str(overlay), settings["PYTHONPATH"]])
+        settings["TRITON_CACHE_DIR"] += "-assertions"
+    else:
+        pth = Path(sysconfig.get_path("purelib")) / "triton_scan_overlay.pth"
+        pth.write_text(f"{overlay}\n")
+    groups = commands(source_build.build_directory(options.assertions) / "bin")
+    if options.assertions:
+        groups = {name: groups[name] for name in ("lit-upstream", "lit")}
     if unknown := set(options.only or []) - set(groups):
         parser.error(f"there is no group {sorted(unknown)[0]}; there are {', '.join(groups)}")
     failed = []

@@ -103,8 +103,8 @@ def package_files(tree: Path, library: Path) -> dict[str, bytes]:
     return files
 
 
-def _built_files(targets: list[str]) -> dict[str, bytes]:
-    binaries = source_build.build(targets)
+def _built_files(targets: list[str], assertions: bool = False) -> dict[str, bytes]:
+    binaries = source_build.build(targets, assertions)
     with tempfile.TemporaryDirectory() as folder:
         stripped = Path(folder) / "libtriton.so"
         # What libtriton.so exports is one function; 80 MB of its bytes are symbols.
@@ -172,14 +172,14 @@ def build(out_dir: Path) -> Path:
     return write_wheel(_built_files(source_build.LIBRARY), out_dir)
 
 
-def build_overlay() -> Path:
+def build_overlay(assertions: bool = False) -> Path:
     """Build libtriton.so and the tools and bring the overlay up to date; return its path.
 
-    Raises like build.
+    With `assertions` it is another one.  Raises like build.
     """
-    files = _built_files(source_build.TOOLS)
+    files = _built_files(source_build.TOOLS, assertions)
     OVERLAYS.mkdir(parents=True, exist_ok=True)
-    return write_overlay(files, OVERLAYS / running_python_tag())
+    return write_overlay(files, OVERLAYS / source_build.build_directory(assertions).name)
 
 
 def main() -> int:
