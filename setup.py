@@ -17,7 +17,7 @@ from setuptools.errors import SetupError
 sys.path.insert(0, str(Path(__file__).resolve().parent / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "python"))
 
-from build_helpers import content, extension, overlay, patching, source_wheel, wheel
+from build_helpers import content, overlay, patching, source_wheel, steps, wheel
 from fetch import FetchError
 
 BASES = {"wheel": wheel, "source": source_wheel}
@@ -34,7 +34,7 @@ class BuildPatchedWheel(bdist_wheel):
             path = BASES[base].build(Path(self.dist_dir))
         except (
             FetchError,
-            extension.BuildError,
+            steps.BuildError,
             patching.PatchError,
             content.ContentError,
         ) as error:

@@ -11,31 +11,17 @@ import argparse
 import fcntl
 import os
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPO / "third_party"))
+sys.path.insert(0, str(REPO / "python"))
 
 import fetch  # noqa: E402  (third_party is no package)
 
-
-class BuildError(RuntimeError):
-    """The extension cannot be built; the text says why and what to do."""
-
-
-def find_tool(name: str) -> str:
-    """The path of a build tool: the running Python's own (PyPI's cmake and ninja), else PATH's.
-
-    Raises BuildError if there is none.
-    """
-    beside = str(Path(sys.executable).parent)
-    path = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
-    if found := shutil.which(name, path=path):
-        return found
-    raise BuildError(f"there is no {name}: `{sys.executable} -m pip install {name}` brings it.")
+from build_helpers.steps import BuildError, find_tool, run_step  # noqa: E402
 
 
 def find_compiler() -> str:
@@ -44,29 +30,6 @@ def find_compiler() -> str:
     if found := next(filter(None, map(shutil.which, names)), None):
         return found
     raise BuildError("there is no g++; install g++ 12 or newer (Debian: apt-get install g++).")
-
-
-def _run(command: list[str], log: Path) -> None:
-    """Runs a build step, shows its progress and keeps its lines in `log`.
-
-    Raises BuildError with the decisive lines if it fails.
-    """
-    lines = []
-    with (
-        log.open("a") as file,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        ) as process,
-    ):
-        for line in process.stdout:
-            lines.append(line)
-            file.write(line)
-            if line.startswith(("[", "-- ")):  # Ninja's and CMake's progress
-                print(f"[build] {line}", end="", file=sys.stderr, flush=True)
-    if process.returncode:
-        refused = [line for line in lines if line.startswith("ABI gate")]
-        words = "".join(refused or lines[-30:]).strip()
-        raise BuildError(words if refused else f"{words}\nThe whole log is in {log}.")
 
 
 def build_extension(
@@ -122,8 +85,11 @@ def _build(
     log = build_dir / "build.log"
     log.write_text("")
     defines = [f"-D{key}={value}" for key, value in settings.items()]
-    _run([cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines], log)
-    _run([cmake, "--build", str(build_dir), "--parallel", str(jobs)], log)
+    for command in (
+        [cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines],
+        [cmake, "--build", str(build_dir), "--parallel", str(jobs)],
+    ):
+        run_step(command, log, "build", verdict="ABI gate")
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from fetch import FetchError
 
-from build_helpers import content, extension, overlay, patching, wheel
+from build_helpers import content, overlay, patching, steps, wheel
 
 SITE_PACKAGES = Path(sysconfig.get_path("purelib"))
 PTH = SITE_PACKAGES / "triton_scan_overlay.pth"
@@ -87,7 +87,7 @@ def main() -> int:
         FetchError,
         InstallError,
         content.ContentError,
-        extension.BuildError,
+        steps.BuildError,
         patching.PatchError,
     ) as error:
         print(f"install.py: {error}", file=sys.stderr)

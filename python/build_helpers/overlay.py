@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from fetch import FetchError, running_python_tag, unpack_wheel
 
-from build_helpers import content, extension, patching
+from build_helpers import content, extension, patching, steps
 
 OVERLAYS = content.REPO / "build" / "overlay"
 
@@ -129,7 +129,7 @@ def main() -> int:
             for path in patching.refresh(content.PATCH_DIR, unpack_wheel(), edited):
                 print(f"[overlay] rewrote {path}", file=sys.stderr)
         overlay = build()
-    except (FetchError, extension.BuildError, patching.PatchError, content.ContentError) as error:
+    except (FetchError, steps.BuildError, patching.PatchError, content.ContentError) as error:
         print(f"overlay.py: {error}", file=sys.stderr)
         return 1
     if options.pth:

@@ -11,7 +11,6 @@ import argparse
 import fcntl
 import os
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 from fetch import FetchError, running_python_tag
 
 from build_helpers import patching, source_tree
-from build_helpers.extension import BuildError, find_tool
+from build_helpers.steps import BuildError, find_tool, run_step
 
 REPO = source_tree.REPO
 # What the CMake targets make: our objects alone, libtriton.so, and the tools that tests run.
@@ -53,28 +52,6 @@ def build_directory(assertions: bool = False) -> Path:
     )
 
 
-def _run(command: list[str], log: Path) -> None:
-    """Run a build step and show its progress; raises BuildError with the decisive lines."""
-    lines = []
-    with (
-        log.open("a") as file,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        ) as process,
-    ):
-        for line in process.stdout:
-            lines.append(line)
-            file.write(line)
-            if line.startswith("["):  # Ninja's progress
-                print(f"[source] {line}", end="", file=sys.stderr, flush=True)
-    if process.returncode:
-        start = next((i for i, line in enumerate(lines) if "CMake Error" in line), None)
-        if start is None:
-            start = next((i for i, line in enumerate(lines) if "FAILED:" in line), len(lines) - 30)
-        words = "".join(lines[start : start + 30]).strip()
-        raise BuildError(f"{words}\nThe whole log is in {log}.")
-
-
 def build(targets: list[str], assertions: bool = False, jobs: int = 2) -> Path:
     """Bring the patched sources and `targets` up to date and return the directory of the products.
 
@@ -100,8 +77,11 @@ def build(targets: list[str], assertions: bool = False, jobs: int = 2) -> Path:
         log.write_text("")
         defines = [f"-D{key}={value}" for key, value in settings.items()]
         cmake = find_tool("cmake")
-        _run([cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines], log)
-        _run([cmake, "--build", str(build_dir), "--parallel", str(jobs), "--target", *targets], log)
+        for command in (
+            [cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines],
+            [cmake, "--build", str(build_dir), "--parallel", str(jobs), "--target", *targets],
+        ):
+            run_step(command, log, "source")
     seconds = time.monotonic() - start
     print(f"[source] {' and '.join(targets)} ({seconds:.0f} s)", file=sys.stderr, flush=True)
     return build_dir / "bin"

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 from fetch import FetchError, cache_dir, unpack_wheel
 
 from build_helpers import content, patching, source_build, source_tree, source_wheel
-from build_helpers.extension import BuildError
+from build_helpers.steps import BuildError
 
 REPO = source_tree.REPO
 # The tests of ours that speak of no other Triton and no extension.

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 from fetch import SOURCE_LOCK, FetchError, running_python_tag
 
 from build_helpers import content, patching, source_build, source_tree
-from build_helpers.extension import BuildError
+from build_helpers.steps import BuildError
 
 # Upstream's own version of the sources, our revision, and whose LLVM it is.
 VERSION = f"3.3.0+revscan.{content.REVISION}.llvm22"

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from fetch import FetchError, fetch_wheel, unpack_wheel
 
-from build_helpers import content, extension, patching
+from build_helpers import content, extension, patching, steps
 from build_helpers.overlay import build_directory
 
 # The records of a zip archive: APPNOTE 4.3.7, 4.3.12, 4.3.16.
@@ -215,7 +215,7 @@ def main() -> int:
     start = time.monotonic()
     try:
         wheel = build(options.dist, build_dir=options.build_dir)
-    except (FetchError, extension.BuildError, patching.PatchError, content.ContentError) as error:
+    except (FetchError, steps.BuildError, patching.PatchError, content.ContentError) as error:
         print(f"wheel.py: {error}", file=sys.stderr)
         return 1
     print(f"[wheel] {time.monotonic() - start:.1f} s", file=sys.stderr)

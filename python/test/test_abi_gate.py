@@ -19,7 +19,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPO / "third_party"), str(REPO / "python")]
 
 import fetch  # noqa: E402
-from build_helpers import abi_gate, extension, overlay  # noqa: E402
+from build_helpers import abi_gate, extension, overlay, steps  # noqa: E402
 
 MODULE = REPO / "python/build_helpers/abi_selftest.mlir"
 PASS = """
@@ -71,9 +71,9 @@ def libtriton(site: Path) -> abi_gate.Binary:
 
 def abi_breaking_header(site: Path, headers: list[Path], build: Path, *options: str) -> Path:
     """The include directory that CMake generates, after configuring only."""
-    command = [extension.find_tool("cmake"), "-G", "Ninja", "-S", REPO, "-B", build]
+    command = [steps.find_tool("cmake"), "-G", "Ninja", "-S", REPO, "-B", build]
     command += [f"-DTRITON_SITE={site}", f"-DLLVM_INCLUDE_DIRS={';'.join(map(str, headers))}"]
-    command += [f"-DCMAKE_MAKE_PROGRAM={extension.find_tool('ninja')}"]
+    command += [f"-DCMAKE_MAKE_PROGRAM={steps.find_tool('ninja')}"]
     command += [f"-DPython3_EXECUTABLE={sys.executable}", *options]
     subprocess.run(command, check=True, capture_output=True)
     return build / "generated"

@@ -17,7 +17,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPO / "third_party"), str(REPO / "python")]
 
 import fetch  # noqa: E402
-from build_helpers import patching, source_build, source_tree, source_wheel  # noqa: E402
+from build_helpers import patching, source_build, source_tree, source_wheel, steps  # noqa: E402
 
 FILES = {
     "LICENSE": "licence\n",
@@ -235,5 +235,5 @@ def test_no_clang_is_one_message(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("LLVM_SYSPATH", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
-    with pytest.raises(source_build.BuildError, match=r"install clang-22 .* or set CC and CXX"):
+    with pytest.raises(steps.BuildError, match=r"install clang-22 .* or set CC and CXX"):
         source_build.find_clang()
