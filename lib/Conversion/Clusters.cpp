@@ -1,6 +1,7 @@
 //===- Clusters.cpp - Scans and flips that cross CTAs ---------------------===//
 
 #include "Clusters.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "triton/Dialect/Triton/IR/Dialect.h"
 
@@ -16,6 +17,15 @@ void allowInlining(Operation *op) {
     return;
   auto module = op->getParentOfType<ModuleOp>();
   module.walk([](FuncOp function) { function->removeAttr("noinline"); });
+}
+
+Value clusterBlockId(OpBuilder &builder, Location loc) {
+  // Not Triton's nvg.cluster_id: a function with one is never inlined.
+  return LLVM::CallIntrinsicOp::create(
+             builder, loc, builder.getI32Type(),
+             builder.getStringAttr("llvm.nvvm.read.ptx.sreg.cluster.ctarank"),
+             ValueRange())
+      .getResult(0);
 }
 
 } // namespace mlir::triton::scan

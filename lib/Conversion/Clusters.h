@@ -3,7 +3,7 @@
 #ifndef TRITON_SCAN_CONVERSION_CLUSTERS_H
 #define TRITON_SCAN_CONVERSION_CLUSTERS_H
 
-#include "mlir/IR/Operation.h"
+#include "mlir/IR/Builders.h"
 #include "triton-scan/Analysis/ScanPlan.h"
 
 namespace mlir::triton::scan {
@@ -16,6 +16,9 @@ bool crossesBlocks(ArrayRef<Run> runs);
 /// `noinline` of all functions, so that the inliner, which the pipeline runs
 /// after the lowering, moves everything into the kernel.
 void allowInlining(Operation *op);
+
+/// Emits the index of this thread's CTA in its cluster, an i32. For NVIDIA.
+Value clusterBlockId(OpBuilder &builder, Location loc);
 
 } // namespace mlir::triton::scan
 

@@ -211,7 +211,7 @@ SmallVector<Value> FlipEmitter::exchangeBlocks(ArrayRef<Value> words) {
   TotalsExchange exchange(rewriter, loc, layout, run, /*reverse=*/true);
   SmallVector<SmallVector<Value>> fromEnd =
       exchange.acrossBlocks({SmallVector<Value>(words)}).front();
-  Value blockId = targetInfo.getClusterCTAId(rewriter, loc);
+  Value blockId = clusterBlockId(rewriter, loc);
   for (unsigned bit : llvm::reverse(run.bits)) {
     Value isUpper = LLVM::ICmpOp::create(
         rewriter, loc, LLVM::ICmpPredicate::ne,

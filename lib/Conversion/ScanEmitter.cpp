@@ -2,6 +2,7 @@
 
 #include "ScanEmitter.h"
 #include "BitFields.h"
+#include "Clusters.h"
 #include "OrderByUse.h"
 #include "TotalsExchange.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -375,9 +376,8 @@ ScanEmitter::GroupPrefix ScanEmitter::foldGroups(ArrayRef<Tuple> totals,
 
 Value ScanEmitter::positionIn(const Run &run) {
   Location loc = op.getLoc();
-  Value index = run.owner == Owner::Warp
-                    ? warpId
-                    : targetInfo.getClusterCTAId(rewriter, loc);
+  Value index =
+      run.owner == Owner::Warp ? warpId : clusterBlockId(rewriter, loc);
   auto positionBits = llvm::to_vector(llvm::seq<unsigned>(0, run.bits.size()));
   return moveBits(rewriter, loc, index, run.bits, positionBits);
 }

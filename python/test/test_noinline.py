@@ -11,8 +11,8 @@ from scan_values import compile_ttgir, fold
 from triton.tools.ptx_sim import run_compiled
 
 TTGIR = """
-#l = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
-module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90",
+#l = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]CTAS}>
+module attributes {"ttg.num-ctas" = NUM_CTAS : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90",
                    "ttg.threads-per-warp" = 32 : i32} {
   tt.func private @sums(%x: tensor<512xi32, #l>) -> tensor<512xi32, #l>
       attributes {noinline = true} {
@@ -40,14 +40,34 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 """
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_called_with_tensors(reverse):
-    """Twice, so that both calls use the same shared memory."""
-    compiled = compile_ttgir(TTGIR.replace("REVERSE", str(reverse).lower()))
-    assert compiled.asm["ptx"].count("call.uni") == 2
+def source(reverse, num_ctas=1):
+    bases = [[1 << i] for i in range(num_ctas.bit_length() - 1)]
+    ctas = f", CGALayout = {bases}" if bases else ""
+    text = TTGIR.replace("NUM_CTAS", str(num_ctas)).replace("CTAS", ctas)
+    return text.replace("REVERSE", str(reverse).lower())
+
+
+def check_twice(compiled, reverse):
     x = np.random.default_rng(0).integers(-(2**31), 2**31, 512).astype(np.int32)
     out = np.zeros_like(x)
     run_compiled(compiled, 1, [x, out])
     (once,) = fold(np.add, [x], 0, reverse)
     (twice,) = fold(np.add, [once * x], 0, reverse)
     np.testing.assert_array_equal(out, twice)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_called_with_tensors(reverse):
+    """Twice, so that both calls use the same shared memory."""
+    compiled = compile_ttgir(source(reverse))
+    assert compiled.asm["ptx"].count("call.uni") == 2
+    check_twice(compiled, reverse)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("num_ctas", [2, 4])
+def test_inlined_where_it_crosses_ctas(reverse, num_ctas):
+    """Triton's barriers of a cluster have to be in the kernel."""
+    compiled = compile_ttgir(source(reverse, num_ctas))
+    assert "call.uni" not in compiled.asm["ptx"]
+    check_twice(compiled, reverse)

@@ -27,15 +27,24 @@ REPO = HERE.parents[2]
 sys.path.insert(0, str(REPO / "third_party"))
 WORK = REPO / "build" / "mutation"
 PROGRAMS = 150
-KERNELS = "test_2_exact or test_9_segmented or test_6_across_ctas or test_loop_carried_pairs"
-KERNEL_FILES = ("test_fuzz.py", "test_cases.py", "test_scan_programs.py")
+KERNELS = (
+    "test_2_exact or test_9_segmented or test_6_across_ctas or test_loop_carried_pairs"
+    " or test_each_group or test_remark_where or test_inlined_where"
+)
+KERNEL_FILES = (
+    "test_fuzz.py",
+    "test_cases.py",
+    "test_scan_programs.py",
+    "test_auto_specialize.py",
+    "test_noinline.py",
+)
 _INTRODUCTION = """\
 # Mutations
 
 Written by `make mutants`, which makes one deliberate mistake at a time in a copy of `lib/`, builds
 it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs for
 NVIDIA, about as many for AMD), up to its first failure; if it finds nothing, `test_fuzz.py -k
-test_found` and a few kernels of `test_cases.py` and `test_scan_programs.py` (`-k "{kernels}"`).
+test_found` and a few kernels of other tests (`-k "{kernels}"`).
 A mutation that nothing catches makes `make mutants` fail. `--only TEXT` renews the rows whose name
 has that text.
 

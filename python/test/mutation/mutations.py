@@ -28,6 +28,8 @@ _LOWER = "Conversion/LowerScan.cpp"
 _PREFIX = "Conversion/Prefix.cpp"
 _PLAN = "Analysis/ScanPlan.cpp"
 _CHOOSE = "Transforms/ChooseScanLayout.cpp"
+_CLUSTERS = "Conversion/Clusters.cpp"
+_OUTLINE = "Transforms/OutlineScans.cpp"
 
 
 def fault(mutation: Mutation, text: str) -> str | None:
@@ -323,5 +325,29 @@ MUTATIONS = [
         _AMD,
         "banks &= ~(1u << lane % rowLanes / 4)",
         "banks &= ~(1u << lane % 4)",
+    ),
+    Mutation(
+        "warps specialised: an accumulator believed whole that is split",
+        _OUTLINE,
+        "< splitRows",
+        "<= splitRows",
+    ),
+    Mutation(
+        "warps specialised: the axis of the rows believed whole",
+        _OUTLINE,
+        "scan.getAxis() == 1",
+        "scan.getAxis() == 0",
+    ),
+    Mutation(
+        "warps specialised: a scan put back in its old shape",
+        _OUTLINE,
+        "result.setType(old.getType())",
+        "old.setType(result.getType())",
+    ),
+    Mutation(
+        "CTAs: a function that crosses them left apart",
+        _CLUSTERS,
+        'function->removeAttr("noinline")',
+        "(void)function",
     ),
 ]
