@@ -1,4 +1,4 @@
-"""Scans in functions that are not inlined and take and return tensors, run in the simulator.
+"""Scans in functions that ask not to be inlined and take and return tensors, in the simulator.
 
 Triton's frontend makes no such functions, so this one is TTGIR.
 """
@@ -12,8 +12,8 @@ from triton.tools.ptx_sim import run_compiled
 
 TTGIR = """
 #l = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]CTAS}>
-module attributes {"ttg.num-ctas" = NUM_CTAS : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90",
-                   "ttg.threads-per-warp" = 32 : i32} {
+module attributes {"ttg.num-ctas" = NUM_CTAS : i32, "ttg.num-warps" = 4 : i32,
+                   "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
   tt.func private @sums(%x: tensor<512xi32, #l>) -> tensor<512xi32, #l>
       attributes {noinline = true} {
     %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = REVERSE}> ({

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from build_helpers import steps  # noqa: E402
+from build_helpers import steps
 
 
 def prints(*lines, status):
@@ -34,7 +34,7 @@ def test_a_verdict_is_all_that_is_said(tmp_path):
 
 
 def test_the_end_where_nothing_says_failed(tmp_path):
-    with pytest.raises(steps.BuildError, match="^no space left\nThe whole log is in "):
+    with pytest.raises(steps.BuildError, match=r"^no space left\nThe whole log is in "):
         steps.run_step(prints("no space left", status=2), tmp_path / "log", "build")
 
 
@@ -48,5 +48,5 @@ def test_progress_is_shown_and_the_log_goes_on(tmp_path, capsys):
 
 def test_a_missing_tool(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(steps.BuildError, match="there is no no-such-tool: .* pip install no-such"):
+    with pytest.raises(steps.BuildError, match=r"there is no no-such-tool: .* pip install no-such"):
         steps.find_tool("no-such-tool")
