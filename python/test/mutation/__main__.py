@@ -29,7 +29,7 @@ WORK = REPO / "build" / "mutation"
 PROGRAMS = 150
 KERNELS = (
     "test_2_exact or test_9_segmented or test_6_across_ctas or test_loop_carried_pairs"
-    " or test_each_group or test_remark_where or test_inlined_where"
+    " or test_each_group or test_remark_where or TestInlinedWhere"
 )
 KERNEL_FILES = (
     "test_fuzz.py",
