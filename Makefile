@@ -38,21 +38,23 @@ HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-gpu lit pytest fuzz mutants overlay wheel release docs check-docs refresh-patches format check-format clean tools
+.PHONY: help demo test test-long test-gpu lit pytest fuzz mutants overlay wheel release docs check-docs refresh-patches format check-format clean tools python-tools
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 
 # Says what a bare machine lacks before anything long starts.
-tools:
+python-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "error: $(PYTHON) is missing or older than 3.11; set PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "error: $(PYTHON) cannot make a venv: apt-get install python3-venv" >&2; exit 1; }
+
+tools: python-tools
 	@command -v $${CXX:-g++} >/dev/null || command -v g++-12 >/dev/null || { \
 	  echo "error: there is no C++ compiler: apt-get install g++" >&2; exit 1; }
 
-$(VENV)/.ready: python/requirements-test.txt | tools
+$(VENV)/.ready: python/requirements-test.txt | python-tools
 	@echo "[venv] making $(VENV) and installing python/requirements-test.txt"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r python/requirements-test.txt
@@ -103,22 +105,22 @@ release: tools $(VENV)/.ready
 # The source base (docs/source-base.md).
 .PHONY: wheel-source test-source test-source-assertions check-source
 
-wheel-source: tools $(VENV)/.ready
+wheel-source: python-tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/source_wheel.py dist
 
-check-source: tools $(VENV)/.ready
+check-source: python-tools $(VENV)/.ready
 	@$(BIN)/python $(HELPERS)/source_build.py --check
 
-$(SOURCE_VENV)/.ready: python/requirements-test.txt | tools
+$(SOURCE_VENV)/.ready: python/requirements-test.txt | python-tools
 	@echo "[venv] making $(SOURCE_VENV) and installing python/requirements-test.txt"
 	@$(PYTHON) -m venv $(SOURCE_VENV)
 	@$(SOURCE_BIN)/python -m pip install -qq --disable-pip-version-check -r python/requirements-test.txt
 	@touch $@
 
-test-source: tools $(SOURCE_VENV)/.ready
+test-source: python-tools $(SOURCE_VENV)/.ready
 	@$(SOURCE_BIN)/python $(HELPERS)/source_test.py
 
-test-source-assertions: tools $(SOURCE_VENV)/.ready
+test-source-assertions: python-tools $(SOURCE_VENV)/.ready
 	@$(SOURCE_BIN)/python $(HELPERS)/source_test.py --assertions
 
 # Rewrites patches/ from the files that were edited in the overlay.

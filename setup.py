@@ -17,8 +17,7 @@ from setuptools.errors import SetupError
 sys.path.insert(0, str(Path(__file__).resolve().parent / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "python"))
 
-from build_helpers import content, overlay, patching, source_wheel, steps, wheel
-from fetch import FetchError
+from build_helpers import content, overlay, source_wheel, steps, wheel
 
 BASES = {"wheel": wheel, "source": source_wheel}
 
@@ -32,13 +31,8 @@ class BuildPatchedWheel(bdist_wheel):
             raise SetupError(f"TRITON_BASE must be {' or '.join(BASES)}, but is {base!r}")
         try:
             path = BASES[base].build(Path(self.dist_dir))
-        except (
-            FetchError,
-            steps.BuildError,
-            patching.PatchError,
-            content.ContentError,
-        ) as error:
-            raise SetupError(str(error)) from None
+        except steps.FAILURES as error:
+            raise SetupError(steps.explain(error)) from None
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         self.distribution.dist_files.append(("bdist_wheel", version, str(path)))
 
@@ -55,7 +49,10 @@ class RefuseEditable(editable_wheel):
 
 # Not in the root: Python started there would take it for an installed triton without backends.
 EGG_BASE = Path(__file__).resolve().parent / "build"
-EGG_BASE.mkdir(exist_ok=True)
+try:
+    EGG_BASE.mkdir(exist_ok=True)
+except OSError as error:
+    sys.exit(f"error: {steps.explain(error)}")
 
 setup(
     version=source_wheel.VERSION if os.environ.get("TRITON_BASE") == "source" else content.VERSION,

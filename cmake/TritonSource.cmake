@@ -13,6 +13,13 @@ if(NOT EXISTS ${TRITON_SOURCE}/.complete)
 endif()
 
 enable_language(C) # LLVM's CMake files look for libraries with it
+foreach(language C CXX)
+  if(NOT CMAKE_${language}_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "the source base is compiled with clang, but the compiler is ${CMAKE_${language}_COMPILER} "
+      "(${CMAKE_${language}_COMPILER_ID} ${CMAKE_${language}_COMPILER_VERSION}). "
+      "Unset CC and CXX, or set them to clang and clang++ (Debian: clang-22, clang++-22).")
+  endif()
+endforeach()
 
 # --- LLVM and MLIR: LLVM_SYSPATH, else where Debian and apt.llvm.org put them ---
 set(llvm_series 22)
@@ -20,21 +27,22 @@ set(llvm_packages "clang-22 lld-22 llvm-22-dev libmlir-22-dev mlir-22-tools libz
 set(llvm_way_out "Install ${llvm_packages} (Debian 12 or newer, or apt.llvm.org), "
   "or set LLVM_SYSPATH to an install of LLVM, MLIR and LLD ${llvm_series}.1.")
 string(JOIN "" llvm_way_out ${llvm_way_out})
-if(DEFINED ENV{LLVM_SYSPATH})
-  set(llvm_roots $ENV{LLVM_SYSPATH})
-else()
+if("$ENV{LLVM_SYSPATH}" STREQUAL "")
   set(llvm_roots /usr/lib/llvm-${llvm_series} /usr)
+else()
+  get_filename_component(llvm_roots "$ENV{LLVM_SYSPATH}" ABSOLUTE)
 endif()
 set(llvm_root "")
 foreach(root ${llvm_roots})
-  if(EXISTS ${root}/lib/cmake/mlir/MLIRConfig.cmake)
+  if(EXISTS ${root}/lib/cmake/mlir/MLIRConfig.cmake AND EXISTS ${root}/lib/cmake/llvm/LLVMConfigVersion.cmake)
     set(llvm_root ${root})
     break()
   endif()
 endforeach()
 if(NOT llvm_root)
-  message(FATAL_ERROR "no MLIR ${llvm_series} found: no lib/cmake/mlir/MLIRConfig.cmake under ${llvm_roots}. "
-    "${llvm_way_out}")
+  string(JOIN " or " llvm_roots ${llvm_roots})
+  message(FATAL_ERROR "no MLIR ${llvm_series} found: ${llvm_roots} has no lib/cmake/mlir/MLIRConfig.cmake with "
+    "lib/cmake/llvm/LLVMConfigVersion.cmake beside it. ${llvm_way_out}")
 endif()
 file(READ ${llvm_root}/lib/cmake/llvm/LLVMConfigVersion.cmake llvm_version)
 if(NOT llvm_version MATCHES "PACKAGE_VERSION \"(${llvm_series}\\.1\\.[0-9]+)")
@@ -44,7 +52,7 @@ if(NOT llvm_version MATCHES "PACKAGE_VERSION \"(${llvm_series}\\.1\\.[0-9]+)")
 endif()
 set(llvm_version ${CMAKE_MATCH_1})
 foreach(needed lib/libLLVMSupport.a lib/libLLVMNVPTXCodeGen.a lib/libLLVMAMDGPUCodeGen.a lib/libMLIRIR.a
-        bin/mlir-tblgen bin/ld.lld)
+        bin/mlir-tblgen bin/llvm-nm bin/ld.lld)
   if(NOT EXISTS ${llvm_root}/${needed})
     message(FATAL_ERROR "the LLVM ${llvm_version} in ${llvm_root} lacks ${needed}. ${llvm_way_out}")
   endif()

@@ -95,6 +95,19 @@ def sha256(path: Path) -> str:
 
 
 @contextlib.contextmanager
+def locked(path: Path, shared: bool = False) -> Iterator[None]:
+    """Holds the lock file `path`, alone or with others that share it; says when it has to wait."""
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another process that holds {path}")
+            fcntl.flock(lock, kind)
+        yield
+
+
+@contextlib.contextmanager
 def _workspace() -> Iterator[Path]:
     """A scratch directory in the cache, for one process at a time, gone afterwards.
 
@@ -102,8 +115,7 @@ def _workspace() -> Iterator[Path]:
     """
     cache = cache_dir()
     cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(cache / "lock"):
         for left in cache.glob("tmp-*"):
             shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix="tmp-", dir=cache))
@@ -424,30 +436,69 @@ def is_used_source(path: str) -> bool:
     def is_below(entries: dict[str, str]) -> bool:
         return any(path == entry or path.startswith(entry + "/") for entry in entries)
 
+    if "__pycache__" in path.split("/"):  # what running a checkout leaves
+        return False
     return is_below(SOURCE_LOCK["used"]) and not is_below(SOURCE_LOCK["left_out"])
+
+
+def used_files(source: Path) -> dict[str, Path]:
+    """{path relative to `source`: file} of the files that the source base uses."""
+    files = ((p.relative_to(source).as_posix(), p) for p in source.rglob("*") if p.is_file())
+    return {path: file for path, file in sorted(files) if is_used_source(path)}
+
+
+def used_digests(source: Path) -> dict[str, str]:
+    """A digest of the names and bytes of the used files below each entry of the lock's `used`."""
+    files = used_files(source)
+    digests = {}
+    for entry in SOURCE_LOCK["used"]:
+        lines = [
+            f"{sha256(file)}  {path}\n"
+            for path, file in files.items()
+            if path == entry or path.startswith(entry + "/")
+        ]
+        digests[entry] = hashlib.sha256("".join(lines).encode()).hexdigest()
+    return digests
+
+
+def _differing(source: Path) -> str:
+    """Which entries of the lock's `used` are not what is locked; empty if all are."""
+    digests, locked_ones = used_digests(source), SOURCE_LOCK["used_sha256"]
+    return ", ".join(entry for entry in digests if digests[entry] != locked_ones[entry])
 
 
 def source_dir() -> Path:
     """The directory with Triton's sources: TRITON_SOURCE_DIR, else the locked ones, unpacked.
 
-    Treat it as read-only. Raises FetchError if TRITON_SOURCE_DIR holds none, or like fetch_source.
+    Treat it as read-only. Raises FetchError if TRITON_SOURCE_DIR holds others, or like
+    fetch_source.
     """
+    lock = SOURCE_LOCK
     if named := os.environ.get("TRITON_SOURCE_DIR"):
-        missing = [name for name in SOURCE_LOCK["used"] if not (Path(named) / name).exists()]
+        missing = [name for name in lock["used"] if not (Path(named) / name).exists()]
         if missing:
             raise FetchError(
                 f"TRITON_SOURCE_DIR={named} holds no Triton sources: there is no {missing[0]}. "
-                f"It must name a checkout of {SOURCE_LOCK['upstream'].split(',')[0]}; or unset it."
+                f"It must name a checkout of {lock['upstream'].split(',')[0]}; or unset it."
+            )
+        if differing := _differing(Path(named)):
+            raise FetchError(
+                f"TRITON_SOURCE_DIR={named} does not hold the files of {lock['filename']}, for "
+                f"which the patches were made: a file is changed, missing or too many in "
+                f"{differing}. Restore it, or unset TRITON_SOURCE_DIR; changes of your own go into "
+                "patches/ (docs/source-base.md)."
             )
         return Path(named).absolute()
-    lock = SOURCE_LOCK
     target = cache_dir() / "source" / f"{lock['version']}-{lock['sha256'][:8]}"
-    if target.exists():
+    if target.exists() and not _differing(target):
         return target
     archive_path = fetch_source()
     with _workspace() as work:
         if target.exists():
-            return target
+            if not (differing := _differing(target)):  # by another process while this one waited
+                return target
+            say(f"{target} is damaged ({differing}), removed")
+            shutil.rmtree(target)
         say(f"unpacking {archive_path.name}")
         root = work / "root"
         root.mkdir()
@@ -463,6 +514,12 @@ def source_dir() -> Path:
             raise FetchError(
                 f"cannot unpack {archive_path}: {error}. Free some disk space."
             ) from None
+        if differing := _differing(root):
+            raise FetchError(
+                f"{lock['filename']} is not what used_sha256 in "
+                f"third_party/triton-source.lock.json says, in {differing}. If the lock was "
+                f"changed: {json.dumps(used_digests(root))}"
+            )
         root.rename(target)
     return target
 

@@ -8,7 +8,6 @@ prints the path of the checked extension.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
 import shutil
 import sys
@@ -21,14 +20,27 @@ sys.path.insert(0, str(REPO / "python"))
 
 import fetch  # noqa: E402  (third_party is no package)
 
-from build_helpers.steps import BuildError, find_tool, run_step  # noqa: E402
+from build_helpers.steps import (  # noqa: E402
+    FAILURES,
+    BuildError,
+    configure,
+    default_jobs,
+    explain,
+    find_program,
+    find_tool,
+    run_step,
+)
 
 
 def find_compiler() -> str:
     """$CXX, else a g++; CMakeLists.txt checks its version. Raises BuildError if there is none."""
-    names = [os.environ.get("CXX") or "g++", "g++-12", "g++-13", "g++-14"]
-    if found := next(filter(None, map(shutil.which, names)), None):
+    if (named := os.environ.get("CXX")) and (found := find_program(named)):
         return found
+    names = ["g++", "g++-12", "g++-13", "g++-14"]
+    if not named and (found := next(filter(None, map(shutil.which, names)), None)):
+        return found
+    if named:
+        raise BuildError(f"CXX={named} is no compiler on this machine; unset CXX to use g++.")
     raise BuildError("there is no g++; install g++ 12 or newer (Debian: apt-get install g++).")
 
 
@@ -36,7 +48,7 @@ def build_extension(
     site: Path,
     build_dir: Path,
     include_dirs: list[Path] | None = None,
-    jobs: int = 2,
+    jobs: int | None = None,
     definitions: dict[str, str] | None = None,
 ) -> Path:
     """Builds, checks (ABI gate) and strips the extension; returns its path in `build_dir`.
@@ -45,7 +57,7 @@ def build_extension(
 
     site: directory with the unpacked upstream wheel, which the running Python can import
     include_dirs: LLVM's and MLIR's headers; found or fetched by default (fetch.llvm_include_dirs)
-    jobs: parallel compilations
+    jobs: parallel compilations; steps.default_jobs() by default
     definitions: further CMake variables; {"CMAKE_UNITY_BUILD": "OFF"} compiles file by file
 
     The running Python needs pyelftools. Raises BuildError or fetch.FetchError; then there is no
@@ -55,11 +67,10 @@ def build_extension(
     product = build_dir / "libtriton_scan.so"
     start = time.monotonic()
     build_dir.mkdir(parents=True, exist_ok=True)
-    with (build_dir / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two Ninjas in one directory spoil it
+    with fetch.locked(build_dir / "lock"):  # two Ninjas in one directory spoil it
         try:
             include_dirs = include_dirs or fetch.llvm_include_dirs()
-            _build(site, build_dir, include_dirs, jobs, definitions or {})
+            _build(site, build_dir, include_dirs, jobs or default_jobs(), definitions or {})
         except (BuildError, fetch.FetchError):
             product.unlink(missing_ok=True)
             product.with_suffix(".json").unlink(missing_ok=True)
@@ -71,7 +82,6 @@ def build_extension(
 def _build(
     site: Path, build_dir: Path, include_dirs: list[Path], jobs: int, definitions: dict[str, str]
 ) -> None:
-    cmake = find_tool("cmake")
     settings = {
         "TRITON_SITE": str(site),
         "LLVM_INCLUDE_DIRS": ";".join(str(d.absolute()) for d in include_dirs),
@@ -84,12 +94,9 @@ def _build(
     }
     log = build_dir / "build.log"
     log.write_text("")
-    defines = [f"-D{key}={value}" for key, value in settings.items()]
-    for command in (
-        [cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines],
-        [cmake, "--build", str(build_dir), "--parallel", str(jobs)],
-    ):
-        run_step(command, log, "build", verdict="ABI gate")
+    configure(build_dir, settings, log, "build", verdict="ABI gate")
+    command = [find_tool("cmake"), "--build", str(build_dir), "--parallel", str(jobs)]
+    run_step(command, log, "build", verdict="ABI gate")
 
 
 def main() -> int:
@@ -97,13 +104,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build libtriton_scan.so.")
     parser.add_argument("build_dir", type=Path)
     parser.add_argument("--site", type=Path, help="unpacked upstream wheel; default: fetched")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     try:
         site = options.site or fetch.unpack_wheel()
         print(build_extension(site, options.build_dir, jobs=options.jobs))
-    except (BuildError, fetch.FetchError) as error:
-        print(f"extension.py: {error}", file=sys.stderr)
+    except FAILURES as error:
+        print(f"extension.py: {explain(error)}", file=sys.stderr)
         return 1
     return 0
 

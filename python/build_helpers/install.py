@@ -20,9 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import FetchError
-
-from build_helpers import content, overlay, patching, steps, wheel
+from build_helpers import content, overlay, steps, wheel
 
 SITE_PACKAGES = Path(sysconfig.get_path("purelib"))
 PTH = SITE_PACKAGES / "triton_scan_overlay.pth"
@@ -83,14 +81,8 @@ def main() -> int:
         return 1
     try:
         {"wheel": install_wheel, "overlay": install_overlay}[parser.parse_args().what]()
-    except (
-        FetchError,
-        InstallError,
-        content.ContentError,
-        steps.BuildError,
-        patching.PatchError,
-    ) as error:
-        print(f"install.py: {error}", file=sys.stderr)
+    except (InstallError, *steps.FAILURES) as error:
+        print(f"install.py: {steps.explain(error)}", file=sys.stderr)
         return 1
     return 0
 

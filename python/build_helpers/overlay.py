@@ -12,18 +12,19 @@ is replaced once a complete new tree stands beside it.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import hashlib
 import os
+import re
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import FetchError, running_python_tag, unpack_wheel
+from fetch import locked, running_python_tag, unpack_wheel
 
 from build_helpers import content, extension, patching, steps
 
@@ -63,6 +64,32 @@ def _write_tree(
         target.write_bytes(data)
 
 
+def publish(link: Path, digest: str, write: Callable[[Path], None]) -> Path:
+    """Make `link` a symbolic link to a complete tree and return it; its older trees go.
+
+    digest: of all that `write` puts into the directory that it is given.
+    """
+    root, name = link.parent, link.name
+    root.mkdir(parents=True, exist_ok=True)
+    tree, staging = root / f".{name}-{digest[:16]}", root / f".{name}-staging"
+    with locked(root / f".{name}.lock"):
+        if not tree.is_dir():
+            shutil.rmtree(staging, ignore_errors=True)
+            write(staging)
+            staging.rename(tree)
+        if not link.is_symlink() or link.readlink() != Path(tree.name):
+            fresh = root / f".{name}-link"
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(tree.name)
+            fresh.replace(link)
+        # Not those of a link whose name goes on after this one's.
+        own = re.compile(rf"\.{re.escape(name)}-([0-9a-f]{{16}}|staging)")
+        for old in root.iterdir():
+            if old != tree and own.fullmatch(old.name):
+                shutil.rmtree(old, ignore_errors=True)
+    return link
+
+
 def assemble(site: Path, built_extension: Path, name: str, root: Path = OVERLAYS) -> Path:
     """Bring `root/name` up to date and return it.
 
@@ -74,27 +101,12 @@ def assemble(site: Path, built_extension: Path, name: str, root: Path = OVERLAYS
     digest = hashlib.sha256(str(site.resolve()).encode())
     for path, data in sorted((changed | metadata).items()):
         digest.update(f"\0{path}\0{hashlib.sha256(data).hexdigest()}".encode())
-    root.mkdir(parents=True, exist_ok=True)
-    link, tree = root / name, root / f".{name}-{digest.hexdigest()[:16]}"
-    with (root / f".{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not tree.is_dir():
-            staging = root / f".{name}-staging"
-            shutil.rmtree(staging, ignore_errors=True)
-            _write_tree(site, changed, metadata, staging)
-            staging.rename(tree)
-        if not link.is_symlink() or link.readlink() != Path(tree.name):
-            fresh = root / f".{name}-link"
-            fresh.unlink(missing_ok=True)
-            fresh.symlink_to(tree.name)
-            fresh.replace(link)
-        for old in root.glob(f".{name}-*"):
-            if old != tree:
-                shutil.rmtree(old, ignore_errors=True)
-    return link
+    return publish(
+        root / name, digest.hexdigest(), lambda tree: _write_tree(site, changed, metadata, tree)
+    )
 
 
-def build(jobs: int = 2) -> Path:
+def build(jobs: int | None = None) -> Path:
     """Build the extension for the running Python, assemble its overlay and return the overlay's
     path.
 
@@ -129,8 +141,8 @@ def main() -> int:
             for path in patching.refresh(content.PATCH_DIR, unpack_wheel(), edited):
                 print(f"[overlay] rewrote {path}", file=sys.stderr)
         overlay = build()
-    except (FetchError, steps.BuildError, patching.PatchError, content.ContentError) as error:
-        print(f"overlay.py: {error}", file=sys.stderr)
+    except steps.FAILURES as error:
+        print(f"overlay.py: {steps.explain(error)}", file=sys.stderr)
         return 1
     if options.pth:
         options.pth.write_text(f"{overlay}\n")

@@ -8,7 +8,6 @@ prints the directory with the products.  --check only configures and compiles ou
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
 import shutil
 import sys
@@ -18,10 +17,19 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import FetchError, running_python_tag
+from fetch import locked, running_python_tag
 
-from build_helpers import patching, source_tree
-from build_helpers.steps import BuildError, find_tool, run_step
+from build_helpers import source_tree
+from build_helpers.steps import (
+    FAILURES,
+    BuildError,
+    configure,
+    default_jobs,
+    explain,
+    find_program,
+    find_tool,
+    run_step,
+)
 
 REPO = source_tree.REPO
 # What the CMake targets make: our objects alone, libtriton.so, and the tools that tests run.
@@ -30,9 +38,19 @@ CHECK, LIBRARY, TOOLS = ["TritonScan"], ["triton"], ["triton", "triton-tools"]
 
 def find_clang() -> tuple[str, str]:
     """Return the C and the C++ compiler: $CC and $CXX if both are set, else the clang beside the
-    LLVM that CMake will find.  Raises BuildError if there is none."""
-    if os.environ.get("CC") and os.environ.get("CXX"):
-        return os.environ["CC"], os.environ["CXX"]
+    LLVM that CMake will find; cmake/TritonSource.cmake checks what they are.  Raises BuildError if
+    there are none."""
+    named = os.environ.get("CC"), os.environ.get("CXX")
+    if all(named):
+        found = find_program(named[0]), find_program(named[1])
+        if not all(found):
+            raise BuildError(
+                f"CC={named[0]} or CXX={named[1]} is no compiler on this machine; unset both to "
+                "use clang-22."
+            )
+        return found
+    if any(named):
+        raise BuildError("set both CC and CXX, to clang and clang++, or neither.")
     root = Path(os.environ.get("LLVM_SYSPATH") or "/usr/lib/llvm-22")
     folders = os.pathsep.join([str(root / "bin"), os.environ.get("PATH", os.defpath)])
     for cc, cxx in (("clang", "clang++"), ("clang-22", "clang++-22")):
@@ -52,13 +70,18 @@ def build_directory(assertions: bool = False) -> Path:
     )
 
 
-def build(targets: list[str], assertions: bool = False, jobs: int = 2) -> Path:
-    """Bring the patched sources and `targets` up to date and return the directory of the products.
+def build(
+    tree: Path, targets: list[str], assertions: bool = False, jobs: int | None = None
+) -> Path:
+    """Bring `targets` up to date with the patched sources `tree` and return the directory of the
+    products.
 
-    The running Python needs pybind11.  Raises BuildError, fetch.FetchError or patching.PatchError.
+    jobs: parallel compilations; steps.default_jobs() by default.
+
+    The running Python needs pybind11.  Raises BuildError.
     """
     start = time.monotonic()
-    tree = source_tree.prepare()
+    jobs = jobs or default_jobs()
     build_dir = build_directory(assertions)
     build_dir.mkdir(parents=True, exist_ok=True)
     cc, cxx = find_clang()
@@ -72,16 +95,11 @@ def build(targets: list[str], assertions: bool = False, jobs: int = 2) -> Path:
         "CMAKE_CXX_COMPILER": cxx,
     }
     log = build_dir / "build.log"
-    with (build_dir / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(build_dir / "lock"):  # two Ninjas in one directory spoil it
         log.write_text("")
-        defines = [f"-D{key}={value}" for key, value in settings.items()]
-        cmake = find_tool("cmake")
-        for command in (
-            [cmake, "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines],
-            [cmake, "--build", str(build_dir), "--parallel", str(jobs), "--target", *targets],
-        ):
-            run_step(command, log, "source")
+        configure(build_dir, settings, log, "source")
+        command = [find_tool("cmake"), "--build", str(build_dir), "--parallel", str(jobs)]
+        run_step([*command, "--target", *targets], log, "source")
     seconds = time.monotonic() - start
     print(f"[source] {' and '.join(targets)} ({seconds:.0f} s)", file=sys.stderr, flush=True)
     return build_dir / "bin"
@@ -94,12 +112,13 @@ def main() -> int:
     what.add_argument("--check", dest="targets", action="store_const", const=CHECK)
     what.add_argument("--tools", dest="targets", action="store_const", const=TOOLS)
     parser.add_argument("--assertions", action="store_true")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     try:
-        print(build(options.targets or LIBRARY, options.assertions, options.jobs))
-    except (BuildError, FetchError, patching.PatchError) as error:
-        print(f"source_build.py: {error}", file=sys.stderr)
+        with source_tree.prepared() as tree:
+            print(build(tree, options.targets or LIBRARY, options.assertions, options.jobs))
+    except FAILURES as error:
+        print(f"source_build.py: {explain(error)}", file=sys.stderr)
         return 1
     return 0
 

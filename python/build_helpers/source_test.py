@@ -27,10 +27,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import FetchError, cache_dir, unpack_wheel
+from fetch import cache_dir, unpack_wheel
 
-from build_helpers import content, patching, source_build, source_tree, source_wheel
-from build_helpers.steps import BuildError
+from build_helpers import source_build, source_tree, source_wheel, steps
 
 REPO = source_tree.REPO
 # The tests of ours that speak of no other Triton and no extension.
@@ -134,8 +133,8 @@ def main() -> int:
     try:
         overlay = source_wheel.build_overlay(options.assertions)
         settings = environment()
-    except (FetchError, BuildError, patching.PatchError, content.ContentError) as error:
-        print(f"source_test.py: {error}", file=sys.stderr)
+    except steps.FAILURES as error:
+        print(f"source_test.py: {steps.explain(error)}", file=sys.stderr)
         return 1
     if options.assertions:
         # Before what the venv imports otherwise.

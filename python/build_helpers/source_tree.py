@@ -12,33 +12,28 @@ patches/source.series lists the patches in the order in which they apply.
 from __future__ import annotations
 
 import argparse
-import fcntl
-import hashlib
+import contextlib
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import FetchError, is_used_source, source_dir
+from fetch import locked, source_dir, used_files
 
-from build_helpers import patching
+from build_helpers import patching, steps
 
 REPO = Path(__file__).resolve().parents[2]
 SERIES = REPO / "patches" / "source.series"
 TREE = REPO / "build" / "source" / "triton"
-# In a tree that is whole: the digest of what it was made from.
+# In a tree that is whole; CMake refuses one without it.
 STAMP = ".complete"
 _SUBJECT = re.compile(r"(?P<name>[a-z0-9-]+/[a-z0-9-]+): (?P<why>.+)", re.S)
-
-
-def used_files(source: Path) -> dict[str, Path]:
-    """Return {path relative to `source`: file} of the files that the source base uses."""
-    files = ((p.relative_to(source).as_posix(), p) for p in source.rglob("*") if p.is_file())
-    return {path: file for path, file in sorted(files) if is_used_source(path)}
 
 
 def patched_files(source: Path) -> dict[str, bytes]:
@@ -51,54 +46,83 @@ def patched_files(source: Path) -> dict[str, bytes]:
     return patching.apply_series(SERIES, read)
 
 
-def prepare(tree: Path = TREE) -> Path:
-    """Bring `tree` up to date and return it.
+def _contents() -> dict[str, bytes]:
+    """Return {path: bytes} of the patched sources.  Raises fetch.FetchError or
+    patching.PatchError."""
+    source = source_dir()
+    files = {path: file.read_bytes() for path, file in used_files(source).items()}
+    return files | patched_files(source)
+
+
+def _stale(tree: Path, contents: dict[str, bytes]) -> tuple[list[Path], list[str]]:
+    """Return the files of `tree` that are no sources, and the paths of the sources that are not
+    there as they should be."""
+    files = {p.relative_to(tree).as_posix(): p for p in tree.rglob("*") if p.is_file()}
+    strays = [file for path, file in files.items() if path not in contents and path != STAMP]
+    wrong = [p for p, data in contents.items() if p not in files or files[p].read_bytes() != data]
+    return strays, wrong
+
+
+@contextlib.contextmanager
+def prepared(tree: Path = TREE) -> Iterator[Path]:
+    """Bring `tree` up to date, hand it out and keep other processes from changing it meanwhile.
 
     Files that stay the same keep their times, so that only what changed is compiled again.  Raises
     fetch.FetchError or patching.PatchError before anything is written; an interrupted run leaves a
-    tree without STAMP, which CMake refuses.
+    tree without STAMP.
     """
-    source = source_dir()
-    files, patched = used_files(source), patched_files(source)
-    contents = {path: patched.get(path) or file.read_bytes() for path, file in files.items()}
-    digest = hashlib.sha256()
-    for path, data in contents.items():
-        digest.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\0".encode())
+    contents = _contents()
     tree.parent.mkdir(parents=True, exist_ok=True)
-    with (tree.parent / f".{tree.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        stamp = tree / STAMP
-        if stamp.is_file() and stamp.read_text() == digest.hexdigest():
-            return tree
-        stamp.unlink(missing_ok=True)
-        for old in [p for p in tree.rglob("*") if p.is_file()]:
-            if old.relative_to(tree).as_posix() not in contents:
-                old.unlink()
-        for path, data in contents.items():
-            target = tree / path
-            if target.is_file() and target.read_bytes() == data:
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-        stamp.write_text(digest.hexdigest())
-    return tree
+    lock, stamp = tree.parent / f".{tree.name}.lock", tree / STAMP
+    while True:
+        with locked(lock, shared=True):
+            if stamp.is_file() and not any(_stale(tree, contents)):
+                yield tree
+                return
+        with locked(lock):
+            stamp.unlink(missing_ok=True)
+            strays, wrong = _stale(tree, contents)
+            for stray in strays:
+                stray.unlink()
+            for path in wrong:
+                (tree / path).parent.mkdir(parents=True, exist_ok=True)
+                (tree / path).write_bytes(contents[path])
+            stamp.touch()
+
+
+def prepare(tree: Path = TREE) -> Path:
+    """Bring `tree` up to date and return it.  Raises like prepared."""
+    with prepared(tree):
+        return tree
 
 
 def _git(folder: Path, *arguments: str) -> str:
+    """Return what git prints.  Raises steps.BuildError if there is none, or it fails."""
     identity = ["-c", "user.name=patches", "-c", "user.email=patches@localhost"]
-    return subprocess.run(
-        ["git", "-C", str(folder), *identity, *arguments],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    ).stdout
+    # Neither hooks, signatures nor line ends of whoever runs it, nor the repository of a hook.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *identity, *arguments], env=environment, capture_output=True
+        )
+    except FileNotFoundError:
+        raise steps.BuildError("there is no git: install it.") from None
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip()
+        raise steps.BuildError(f"git {arguments[0]} in {folder} failed: {words}")
+    return done.stdout.decode()
 
 
 def edit(folder: Path) -> None:
-    """Make `folder`, which must not exist, a git repository of the sources and our patches."""
+    """Make `folder` a git repository of the sources and our patches.
+
+    Raises steps.BuildError if there is something already, or like prepared.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise steps.BuildError(f"{folder} is not empty: name a new directory.")
     source = source_dir()
-    files = used_files(source)
-    for path, file in files.items():
+    for path, file in used_files(source).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, folder / path)
     _git(folder, "init", "-q")
@@ -126,8 +150,13 @@ def _wrapped(text: str, width: int = 100) -> str:
 def refresh(folder: Path) -> None:
     """Rewrite patches/source-* and the series from the commits of `folder` after the first.
 
-    Raises patching.PatchError if a commit is not named like a patch or two have one name.
+    Raises patching.PatchError if a commit is not named like a patch, two have one name, or one adds
+    or removes a file; steps.BuildError if `folder` is not what edit made, or not committed.
     """
+    if not (folder / ".git").exists():
+        raise steps.BuildError(f"{folder} is no git repository: --edit makes one.")
+    if left := _git(folder, "status", "--porcelain"):
+        raise steps.BuildError(f"{folder} has changes that are in no commit:\n{left.rstrip()}")
     series: dict[str, str] = {}
     commits = _git(folder, "log", "--reverse", "--format=%H").split()[1:]
     for commit in commits:
@@ -141,13 +170,13 @@ def refresh(folder: Path) -> None:
         if name in series:
             raise patching.PatchError(f"two commits are named {match['name']}; squash them")
         text = _wrapped(match["why"]) + "\n\n"
-        for path in _git(folder, "diff", "--name-only", f"{commit}^", commit).splitlines():
-            old, new = (
-                subprocess.run(
-                    ["git", "-C", str(folder), "show", f"{rev}:{path}"], check=True, stdout=-1
-                ).stdout.decode()
-                for rev in (f"{commit}^", commit)
-            )
+        listed = _git(folder, "diff", "--no-renames", "--name-status", f"{commit}^", commit)
+        for kind, path in (line.split("\t", 1) for line in listed.splitlines()):
+            if kind != "M":
+                raise patching.PatchError(
+                    f"{match['name']} adds or removes {path}; a patch only changes files"
+                )
+            old, new = (_git(folder, "show", f"{rev}:{path}") for rev in (f"{commit}^", commit))
             text += patching.make_patch("", path, old, new).lstrip()
         series[name] = text
     for old in SERIES.parent.glob("source-*/*.patch"):
@@ -174,8 +203,8 @@ def main() -> int:
             refresh(options.refresh)
         else:
             print(prepare())
-    except (FetchError, patching.PatchError) as error:
-        print(f"source_tree.py: {error}", file=sys.stderr)
+    except steps.FAILURES as error:
+        print(f"source_tree.py: {steps.explain(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -25,10 +25,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import SOURCE_LOCK, FetchError, running_python_tag
+from fetch import SOURCE_LOCK, running_python_tag
 
-from build_helpers import content, patching, source_build, source_tree
-from build_helpers.steps import BuildError
+from build_helpers import content, overlay, source_build, source_tree, steps
 
 # Upstream's own version of the sources, our revision, and whose LLVM it is.
 VERSION = f"3.3.0+revscan.{content.REVISION}.llvm22"
@@ -88,13 +87,16 @@ def package_files(tree: Path, library: Path) -> dict[str, bytes]:
         f"Requires-Python: =={sys.version_info.major}.{sys.version_info.minor}.*",
         "Description-Content-Type: text/plain",
     ]
-    scripts = "triton-scan-opt = triton.tools.scan_opt:main"
+    scripts = (
+        "triton-scan-opt = triton.tools.scan_opt:main\n"
+        "triton-scan-report = triton.tools.scan_report:main\n"
+    )
     backends = "".join(f"{name} = triton.backends.{name}\n" for name in BACKENDS)
     wheel = f"Wheel-Version: 1.0\nGenerator: triton-scan\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
     texts = {
         "METADATA": "\n".join(metadata) + "\n\n" + _NOTICE,
         "WHEEL": wheel,
-        "entry_points.txt": f"[console_scripts]\n{scripts}\n\n[triton.backends]\n{backends}",
+        "entry_points.txt": f"[console_scripts]\n{scripts}\n[triton.backends]\n{backends}",
     }
     files |= {f"{DIST_INFO}/{name}": text.encode() for name, text in texts.items()}
     files[f"{DIST_INFO}/licenses/LICENSE"] = (tree / "LICENSE").read_bytes()
@@ -104,15 +106,17 @@ def package_files(tree: Path, library: Path) -> dict[str, bytes]:
 
 
 def _built_files(targets: list[str], assertions: bool = False) -> dict[str, bytes]:
-    binaries = source_build.build(targets, assertions)
-    with tempfile.TemporaryDirectory() as folder:
+    with source_tree.prepared() as tree, tempfile.TemporaryDirectory() as folder:
+        binaries = source_build.build(tree, targets, assertions)
         stripped = Path(folder) / "libtriton.so"
         # What libtriton.so exports is one function; 80 MB of its bytes are symbols.
-        command = ["strip", "--strip-all", "-o", str(stripped), str(binaries / "libtriton.so")]
+        if not (strip := shutil.which("strip")):
+            raise steps.BuildError("there is no strip: install binutils.")
+        command = [strip, "--strip-all", "-o", str(stripped), str(binaries / "libtriton.so")]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise BuildError(f"strip failed: {done.stderr.strip()}")
-        return package_files(source_tree.TREE, stripped)
+            raise steps.BuildError(f"strip failed: {done.stderr.strip()}")
+        return package_files(tree, stripped)
 
 
 def write_wheel(files: dict[str, bytes], out_dir: Path) -> Path:
@@ -143,25 +147,16 @@ def write_wheel(files: dict[str, bytes], out_dir: Path) -> Path:
 
 def write_overlay(files: dict[str, bytes], target: Path) -> Path:
     """Lay the package out as `target`, a symbolic link that is replaced when all is there."""
+
+    def write(tree: Path) -> None:
+        for path, data in files.items():
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (tree / path).write_bytes(data)
+
     digest = hashlib.sha256()
     for path, data in sorted(files.items()):
         digest.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\0".encode())
-    tree = target.parent / f".{target.name}-{digest.hexdigest()[:16]}"
-    if not tree.is_dir():
-        staging = target.parent / f".{target.name}-staging"
-        shutil.rmtree(staging, ignore_errors=True)
-        for path, data in files.items():
-            (staging / path).parent.mkdir(parents=True, exist_ok=True)
-            (staging / path).write_bytes(data)
-        staging.rename(tree)
-    fresh = target.parent / f".{target.name}-link"
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(tree.name)
-    fresh.replace(target)
-    for old in target.parent.glob(f".{target.name}-*"):
-        if old != tree:
-            shutil.rmtree(old, ignore_errors=True)
-    return target
+    return overlay.publish(target, digest.hexdigest(), write)
 
 
 def build(out_dir: Path) -> Path:
@@ -191,8 +186,8 @@ def main() -> int:
     start = time.monotonic()
     try:
         path = build_overlay() if options.overlay else build(options.dist)
-    except (FetchError, BuildError, patching.PatchError, content.ContentError) as error:
-        print(f"source_wheel.py: {error}", file=sys.stderr)
+    except steps.FAILURES as error:
+        print(f"source_wheel.py: {steps.explain(error)}", file=sys.stderr)
         return 1
     print(f"[source] {time.monotonic() - start:.0f} s", file=sys.stderr)
     print(path)

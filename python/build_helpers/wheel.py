@@ -29,9 +29,9 @@ from typing import BinaryIO
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "third_party"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from fetch import FetchError, fetch_wheel, unpack_wheel
+from fetch import fetch_wheel, unpack_wheel
 
-from build_helpers import content, extension, patching, steps
+from build_helpers import content, extension, steps
 from build_helpers.overlay import build_directory
 
 # The records of a zip archive: APPNOTE 4.3.7, 4.3.12, 4.3.16.
@@ -193,7 +193,7 @@ def write_wheel(upstream: Path, site: Path, built_extension: Path, out_dir: Path
     return target
 
 
-def build(out_dir: Path, jobs: int = 2, build_dir: Path | None = None) -> Path:
+def build(out_dir: Path, jobs: int | None = None, build_dir: Path | None = None) -> Path:
     """Build the extension and the wheel for the running Python into `out_dir`; return the wheel's
     path.
 
@@ -215,8 +215,8 @@ def main() -> int:
     start = time.monotonic()
     try:
         wheel = build(options.dist, build_dir=options.build_dir)
-    except (FetchError, steps.BuildError, patching.PatchError, content.ContentError) as error:
-        print(f"wheel.py: {error}", file=sys.stderr)
+    except steps.FAILURES as error:
+        print(f"wheel.py: {steps.explain(error)}", file=sys.stderr)
         return 1
     print(f"[wheel] {time.monotonic() - start:.1f} s", file=sys.stderr)
     print(wheel)

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -40,6 +42,25 @@ def pack(path: Path, files: dict[str, str]) -> None:
             archive.addfile(member, io.BytesIO(text.encode()))
 
 
+def digests(files: dict[str, str]) -> dict[str, str]:
+    """Return the lock's used_sha256 for an archive of `files`."""
+    result = {}
+    for entry in fetch.SOURCE_LOCK["used"]:
+        lines = [
+            f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n"
+            for path, text in sorted(files.items())
+            if f"{path}/".startswith(f"{entry}/") and "Metal" not in path
+        ]
+        result[entry] = hashlib.sha256("".join(lines).encode()).hexdigest()
+    return result
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache."""
@@ -59,6 +80,7 @@ def index(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setitem(fetch.SOURCE_LOCK, "sha256", fetch.sha256(archive))
+    monkeypatch.setitem(fetch.SOURCE_LOCK, "used_sha256", digests(FILES))
     return folder
 
 
@@ -86,14 +108,43 @@ def test_replaces_a_damaged_archive(index: Path, cache: Path, capsys) -> None:
     assert "is damaged (wrong sha256), removed" in capsys.readouterr().err
 
 
-def test_a_checkout_is_used_as_it_is(cache: Path, tmp_path: Path, monkeypatch) -> None:
-    """TRITON_SOURCE_DIR is taken if it holds the sources, else one message says what lacks."""
-    monkeypatch.setenv("TRITON_SOURCE_DIR", str(tmp_path / "checkout"))
+def test_replaces_damaged_sources(index: Path, capsys) -> None:
+    """What is unpacked already is compared with the lock, not taken because it is there."""
+    source = fetch.source_dir()
+    (source / "lib/A.cpp").write_text("damaged\n")
+    (source / "python/triton/__init__.py").unlink()
+    assert fetch.source_dir() == source
+    assert (source / "lib/A.cpp").read_text() == FILES["lib/A.cpp"]
+    assert (source / "python/triton/__init__.py").exists()
+    assert "is damaged (lib, python/triton), removed" in capsys.readouterr().err
+
+
+def test_an_archive_that_the_lock_does_not_describe(index: Path, monkeypatch) -> None:
+    """Who moves the lock to other sources is told the new digests."""
+    right = fetch.SOURCE_LOCK["used_sha256"]
+    monkeypatch.setitem(fetch.SOURCE_LOCK, "used_sha256", right | {"lib": "0"})
+    with pytest.raises(fetch.FetchError, match=rf"in lib\. .*{right['lib']}"):
+        fetch.source_dir()
+
+
+def test_a_checkout_must_hold_the_same_sources(cache: Path, tmp_path: Path, monkeypatch) -> None:
+    """TRITON_SOURCE_DIR is taken if it holds the locked sources, whatever else is there; else one
+    message says where it differs."""
+    checkout = tmp_path / "checkout"
+    monkeypatch.setenv("TRITON_SOURCE_DIR", str(checkout))
     with pytest.raises(fetch.FetchError, match=r"holds no Triton sources: there is no LICENSE\."):
         fetch.source_dir()
-    for name in fetch.SOURCE_LOCK["used"]:
-        (tmp_path / "checkout" / name).mkdir(parents=True)
-    assert fetch.source_dir() == tmp_path / "checkout"
+    files = FILES | {f"{name}/file": "" for name in fetch.SOURCE_LOCK["used"] if name != "LICENSE"}
+    monkeypatch.setitem(fetch.SOURCE_LOCK, "used_sha256", digests(files))
+    write(checkout, files | {"python/triton/__pycache__/x.pyc": "", "python/setup.py": "other\n"})
+    assert fetch.source_dir() == checkout
+    assert "python/triton/__pycache__/x.pyc" not in fetch.used_files(checkout)
+
+    (checkout / "lib/A.cpp").write_text("damaged\n")
+    (checkout / "test/file").unlink()
+    (checkout / "bin/more.cpp").write_text("")
+    with pytest.raises(fetch.FetchError, match=r"changed, missing or too many in bin, lib, test\."):
+        fetch.source_dir()
 
 
 def test_manifest_leaves_out_within_what_is_used() -> None:
@@ -154,6 +205,16 @@ def test_a_patch_that_does_not_apply_leaves_the_tree_alone(index, series, tmp_pa
     assert {p: p.read_bytes() for p in tree.rglob("*") if p.is_file()} == before
 
 
+def test_a_damaged_tree_is_not_taken_for_whole(index, series, tmp_path) -> None:
+    """A stamp says that all was written, not that it stayed."""
+    tree = source_tree.prepare(tmp_path / "tree")
+    (tree / "lib/A.cpp").write_text("")
+    (tree / "LICENSE").unlink()
+    source_tree.prepare(tree)
+    assert (tree / "lib/A.cpp").read_text() == "zero\none\n2\n"
+    assert (tree / "LICENSE").read_text() == "other\n"
+
+
 def test_an_interrupted_update_is_not_taken_for_whole(index, series, tmp_path, monkeypatch) -> None:
     """Without its stamp CMake refuses a tree; the next run completes it."""
     tree = source_tree.prepare(tmp_path / "tree")
@@ -178,6 +239,39 @@ def test_edit_and_refresh_round_trip(index, series, tmp_path) -> None:
     source_tree.edit(tmp_path / "edit")
     source_tree.refresh(tmp_path / "edit")
     assert {p: p.read_text() for p in series.rglob("*.patch")} == before
+
+
+def test_edit_and_refresh_refuse_what_would_lose_something(index, series, tmp_path) -> None:
+    """Neither a folder with files of its own, nor another repository, nor work in no commit."""
+    patches = {p: p.read_text() for p in series.rglob("*.patch")}
+    taken = tmp_path / "taken"
+    write(taken, {"file": "mine\n"})
+    with pytest.raises(steps.BuildError, match="taken is not empty: name a new directory"):
+        source_tree.edit(taken)
+    assert [p.name for p in taken.iterdir()] == ["file"]
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    with pytest.raises(steps.BuildError, match="taken is no git repository: --edit makes one"):
+        source_tree.refresh(taken)
+
+    folder = tmp_path / "edit"
+    source_tree.edit(folder)
+    (folder / "lib/A.cpp").write_text("not committed\n")
+    with pytest.raises(steps.BuildError, match=r"changes that are in no commit:\n M lib/A\.cpp"):
+        source_tree.refresh(folder)
+    source_tree._git(folder, "mv", "-f", "LICENSE", "lib/B.cpp")
+    source_tree._git(folder, "commit", "-qam", "x/third: Why.")
+    with pytest.raises(patching.PatchError, match="x/third adds or removes LICENSE"):
+        source_tree.refresh(folder)
+    assert {p: p.read_text() for p in series.rglob("*.patch")} == patches
+
+
+def test_edit_asks_nothing_of_the_users_git(index, series, tmp_path, monkeypatch) -> None:
+    """A configuration that signs commits, or the repository of a hook, changes nothing."""
+    write(tmp_path, {"config": "[commit]\ngpgsign = true\n[core]\nautocrlf = true\n"})
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    source_tree.edit(tmp_path / "edit")
+    source_tree.refresh(tmp_path / "edit")
 
 
 def test_our_series_lists_every_patch_once() -> None:
@@ -231,9 +325,81 @@ def test_package_has_entry_points_and_our_files(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
+def test_overlays_do_not_remove_each_other(tmp_path: Path) -> None:
+    """The name of one begins like the other's; only a link's own older trees go."""
+    plain, assertions = tmp_path / "cp311", tmp_path / "cp311-assertions"
+    source_wheel.write_overlay({"triton/a.py": b"1"}, assertions)
+    source_wheel.write_overlay({"triton/a.py": b"2"}, plain)
+    source_wheel.write_overlay({"triton/a.py": b"3"}, plain)
+    assert (assertions / "triton/a.py").read_bytes() == b"1"
+    assert (plain / "triton/a.py").read_bytes() == b"3"
+    assert len([p for p in tmp_path.iterdir() if p.is_dir() and not p.is_symlink()]) == 2
+
+
+def configure(tmp_path: Path, monkeypatch, cc: str, cxx: str, llvm: Path) -> str:
+    """Run CMake for the source base and return why it does not work."""
+    write(tmp_path / "tree", {source_tree.STAMP: ""})
+    monkeypatch.setenv("LLVM_SYSPATH", str(llvm))
+    settings = {"TRITON_BASE": "source", "TRITON_SOURCE": str(tmp_path / "tree")}
+    settings |= {"CMAKE_C_COMPILER": cc, "CMAKE_CXX_COMPILER": cxx}
+    settings |= {"CMAKE_MAKE_PROGRAM": steps.find_tool("ninja")}
+    (tmp_path / "build").mkdir(exist_ok=True)
+    with pytest.raises(steps.BuildError) as raised:
+        steps.configure(tmp_path / "build", settings, tmp_path / "log", "source")
+    return " ".join(str(raised.value).split())
+
+
+needs_clang = pytest.mark.skipif(not shutil.which("clang-22"), reason="there is no clang-22")
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")
+def test_another_compiler_is_refused(tmp_path, monkeypatch) -> None:
+    gcc, gxx = shutil.which("gcc"), shutil.which("g++")
+    words = configure(tmp_path, monkeypatch, gcc, gxx, tmp_path)
+    assert re.search(rf"compiled with clang, but the compiler is {gcc} \(GNU [0-9.]+\)", words)
+    assert "Unset CC and CXX, or set them to clang and clang++" in words
+
+
+@needs_clang
+def test_what_an_llvm_lacks_is_named(tmp_path, monkeypatch) -> None:
+    """No MLIR, half of it, another version, a part missing: each is said before compiling."""
+    compilers = shutil.which("clang-22"), shutil.which("clang++-22")
+    llvm = tmp_path / "llvm"
+
+    def refused() -> str:
+        return configure(tmp_path, monkeypatch, *compilers, llvm)
+
+    llvm.mkdir()
+    assert f"no MLIR 22 found: {llvm} has no lib/cmake/mlir/MLIRConfig.cmake" in refused()
+    write(llvm, {"lib/cmake/mlir/MLIRConfig.cmake": ""})
+    assert "no MLIR 22 found" in refused()
+    write(llvm, {"lib/cmake/llvm/LLVMConfigVersion.cmake": 'set(PACKAGE_VERSION "21.1.8")'})
+    assert "holds LLVM 21.1.8, but the patches were made for 22.1" in refused()
+    write(llvm, {"lib/cmake/llvm/LLVMConfigVersion.cmake": 'set(PACKAGE_VERSION "22.1.8")'})
+    words = refused()
+    assert "lacks lib/libLLVMSupport.a. Install clang-22 lld-22" in words
+
+
+@pytest.mark.parametrize(
+    "cc, cxx, message",
+    [
+        (None, "clang++", "set both CC and CXX, to clang and clang"),
+        ("true", None, "set both CC and CXX, to clang and clang"),
+        ("true", "no-such-compiler", r"CXX=no-such-compiler is no compiler on this machine"),
+        ("true -m64", "true", "options belong into CFLAGS and CXXFLAGS"),
+    ],
+)
+def test_compilers_that_are_named_badly(monkeypatch, cc, cxx, message) -> None:
+    for name, value in (("CC", cc), ("CXX", cxx)):
+        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+    with pytest.raises(steps.BuildError, match=message):
+        source_build.find_clang()
+
+
 def test_no_clang_is_one_message(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("LLVM_SYSPATH", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(steps.BuildError, match=r"install clang-22 .* or set CC and CXX"):
         source_build.find_clang()

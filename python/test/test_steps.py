@@ -1,13 +1,18 @@
 """What a failed build step says."""
 
+import errno
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+REPO = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPO / "third_party"), str(REPO / "python")]
 
-from build_helpers import steps
+import fetch  # noqa: E402
+from build_helpers import steps  # noqa: E402
 
 
 def prints(*lines, status):
@@ -50,3 +55,67 @@ def test_a_missing_tool(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(steps.BuildError, match=r"there is no no-such-tool: .* pip install no-such"):
         steps.find_tool("no-such-tool")
+
+
+def test_what_cmake_would_remember_is_forgotten_when_it_changes(tmp_path, monkeypatch, capsys):
+    """Compilers, LLVM, flags: a directory that was made with others is made anew, else kept."""
+    monkeypatch.setattr(steps, "run_step", lambda *_: (tmp_path / "CMakeCache.txt").touch())
+    monkeypatch.setattr(steps, "find_tool", lambda name: name)
+    settings = {"CMAKE_CXX_COMPILER": sys.executable}
+    product, log, lock = tmp_path / "lib/a.o", tmp_path / "build.log", tmp_path / "lock"
+    for file in (log, lock):
+        file.touch()
+
+    def is_kept():
+        product.parent.mkdir(exist_ok=True)
+        product.touch()
+        steps.configure(tmp_path, settings, log, "build")
+        assert log.exists() and lock.exists()
+        return product.exists()
+
+    assert is_kept()  # nothing was configured before
+    assert is_kept()
+    for name in ("LLVM_SYSPATH", "CFLAGS", "CXXFLAGS", "LDFLAGS"):
+        monkeypatch.setenv(name, "other")
+        assert not is_kept()
+        assert "are others than before: all is built anew" in capsys.readouterr().err
+        assert is_kept()
+    settings["CMAKE_CXX_COMPILER"] = "/usr/bin/env"
+    assert not is_kept()
+    assert is_kept()
+
+
+def test_max_jobs(monkeypatch):
+    monkeypatch.setenv("MAX_JOBS", "3")
+    assert steps.default_jobs() == 3
+    for wrong in ("0", "two", "-1"):
+        monkeypatch.setenv("MAX_JOBS", wrong)
+        with pytest.raises(steps.BuildError, match="MAX_JOBS must be a number of processes"):
+            steps.default_jobs()
+    monkeypatch.delenv("MAX_JOBS")
+    assert steps.default_jobs() >= 1
+
+
+def test_a_place_that_cannot_be_written_is_explained():
+    words = steps.explain(OSError(errno.EROFS, "Read-only file system", "/src/build"))
+    assert words.startswith("[Errno 30] Read-only file system: '/src/build'. Builds write into ")
+    assert steps.explain(steps.BuildError("why")) == "why"
+
+
+def test_who_waits_for_another_build_is_told(tmp_path, capsys):
+    order = []
+
+    def other():
+        with fetch.locked(tmp_path / "lock"):
+            order.append("other")
+
+    with fetch.locked(tmp_path / "lock"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        while "waiting for another process" not in capsys.readouterr().err:
+            time.sleep(0.01)
+        order.append("this")
+    thread.join()
+    assert order == ["this", "other"]
+    with fetch.locked(tmp_path / "lock", shared=True), fetch.locked(tmp_path / "lock", shared=True):
+        assert not capsys.readouterr().err
