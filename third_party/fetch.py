@@ -102,7 +102,7 @@ def locked(path: Path, shared: bool = False) -> Iterator[None]:
         try:
             fcntl.flock(lock, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another process that holds {path}")
+            print(f"[lock] waiting for the process that holds {path}", file=sys.stderr, flush=True)
             fcntl.flock(lock, kind)
         yield
 
@@ -479,7 +479,8 @@ def source_dir() -> Path:
         if missing:
             raise FetchError(
                 f"TRITON_SOURCE_DIR={named} holds no Triton sources: there is no {missing[0]}. "
-                f"It must name a checkout of {lock['upstream'].split(',')[0]}; or unset it."
+                f"It must name the unpacked {lock['filename']} or a checkout of the same sources; "
+                "or unset it."
             )
         if differing := _differing(Path(named)):
             raise FetchError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,14 +44,14 @@ def explain(error: Exception) -> str:
 
 
 def default_jobs() -> int:
-    """Return how many compilers to run at once: MAX_JOBS, else as many as the processors and 1 GiB
+    """Return how many compilers to run at once: MAX_JOBS, else as many as the processors and 1.5 GiB
     of memory for each allow.  Raises BuildError if MAX_JOBS is no number."""
     if named := os.environ.get("MAX_JOBS"):
         if not named.isdecimal() or not int(named):
             raise BuildError(f"MAX_JOBS must be a number of processes, 1 or more, not {named!r}.")
         return int(named)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(len(os.sched_getaffinity(0)), memory >> 30))
+    return max(1, min(len(os.sched_getaffinity(0)), memory // (3 << 29)))
 
 
 def find_program(name: str) -> str | None:
@@ -103,6 +104,9 @@ def run_step(command: list[str], log: Path, name: str, verdict: str | None = Non
         return
     if verdict and (words := "".join(line for line in lines if line.startswith(verdict))):
         raise BuildError(words.strip())
+    text = "".join(lines)
+    if own := re.search(r"^CMake Error at \S+ \(message\):\n(.+?)\nCall Stack", text, re.M | re.S):
+        raise BuildError(" ".join(own[1].split()))  # says by itself what to do
     # With two jobs the first error is not among the last lines.
     first = (i for i, line in enumerate(lines) if "CMake Error" in line or "FAILED:" in line)
     start = next(first, max(0, len(lines) - 30))

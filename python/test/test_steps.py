@@ -38,6 +38,19 @@ def test_a_verdict_is_all_that_is_said(tmp_path):
     assert str(raised.value) == "gate: two sizes differ"
 
 
+def test_our_own_words_in_cmake_are_all_that_is_said(tmp_path):
+    """Unwrapped, and without where in our CMake files they are."""
+    lines = [
+        "CMake Error at cmake/A.cmake:18 (message):",
+        "  the compiler is",
+        "  g++.  Use clang.",
+    ]
+    lines += ["Call Stack (most recent call first):", "  CMakeLists.txt:35 (include)", "", "-- Bad"]
+    with pytest.raises(steps.BuildError) as raised:
+        steps.run_step(prints(*lines, status=1), tmp_path / "log", "build")
+    assert str(raised.value) == "the compiler is g++. Use clang."
+
+
 def test_the_end_where_nothing_says_failed(tmp_path):
     with pytest.raises(steps.BuildError, match=r"^no space left\nThe whole log is in "):
         steps.run_step(prints("no space left", status=2), tmp_path / "log", "build")
@@ -112,7 +125,7 @@ def test_who_waits_for_another_build_is_told(tmp_path, capsys):
     with fetch.locked(tmp_path / "lock"):
         thread = threading.Thread(target=other)
         thread.start()
-        while "waiting for another process" not in capsys.readouterr().err:
+        while "waiting for the process" not in capsys.readouterr().err:
             time.sleep(0.01)
         order.append("this")
     thread.join()
