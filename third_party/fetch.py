@@ -540,7 +540,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             get = {"wheel": fetch_wheel, "site": unpack_wheel}[options.what]
             print(get(options.python_tag, options.machine))
-    except FetchError as error:
+    except (FetchError, OSError) as error:
         print(f"fetch.py: {error}", file=sys.stderr)
         return 1
     return 0

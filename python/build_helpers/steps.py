@@ -44,8 +44,8 @@ def explain(error: Exception) -> str:
 
 
 def default_jobs() -> int:
-    """Return how many compilers to run at once: MAX_JOBS, else one for each processor and 1.5 GiB of
-    memory.  Raises BuildError if MAX_JOBS is no number."""
+    """Return how many compilers to run at once: MAX_JOBS, else one for each processor and each
+    1.5 GiB of memory, whichever is less.  Raises BuildError if MAX_JOBS is no number."""
     if named := os.environ.get("MAX_JOBS"):
         if not named.isdecimal() or not int(named):
             raise BuildError(f"MAX_JOBS must be a number of processes, 1 or more, not {named!r}.")
