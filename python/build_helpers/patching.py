@@ -180,11 +180,20 @@ def apply_series(series: Path, read: Callable[[str], bytes | None]) -> dict[str,
     """
     patched: dict[str, bytes] = {}
     for line in series.read_text(encoding="utf-8").splitlines():
+        if not (series.parent / line).is_file():
+            raise PatchError(f"{series} lists {line}, which does not exist")
         for patch in parse_series_patch(series.parent / line):
             data = patched.get(patch.target)
             if data is None and (data := read(patch.target)) is None:
                 raise PatchError(f"patch {line} changes {patch.target}, which does not exist")
-            patched[patch.target] = patched_text(patch, data.decode()).encode()
+            try:
+                patched[patch.target] = patched_text(patch, data.decode()).encode()
+            except PatchError as error:
+                raise PatchError(
+                    f"{error}. Patches apply on top of each other in the order of {series.name}, "
+                    f"{line} is one of them: restore what was changed there, or make the change "
+                    "with source_tree.py --edit and --refresh (docs/source-base.md)."
+                ) from None
     return patched
 
 

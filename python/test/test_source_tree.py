@@ -200,9 +200,14 @@ def test_a_patch_that_does_not_apply_leaves_the_tree_alone(index, series, tmp_pa
     tree = source_tree.prepare(tmp_path / "tree")
     before = {p: p.read_bytes() for p in tree.rglob("*") if p.is_file()}
     (series / "source.series").write_text("source-x/second.patch\n")
-    with pytest.raises(patching.PatchError, match=r"second\.patch does not apply to lib/A\.cpp"):
+    with pytest.raises(
+        patching.PatchError, match=r"second\.patch does not apply to lib/A\.cpp.*--edit"
+    ):
         source_tree.prepare(tree)
     assert {p: p.read_bytes() for p in tree.rglob("*") if p.is_file()} == before
+    (series / "source.series").write_text("source-x/third.patch\n")
+    with pytest.raises(patching.PatchError, match=r"lists source-x/third\.patch, which does not"):
+        source_tree.prepare(tree)
 
 
 def test_a_damaged_tree_is_not_taken_for_whole(index, series, tmp_path) -> None:
