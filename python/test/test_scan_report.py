@@ -145,6 +145,24 @@ print('{"case": "sum", "dtype": "int32", "shape": [1, 2], "axis": 1, "reverse": 
 """
 
 
+def test_a_missing_ptxas_is_named(monkeypatch):
+    """The source base's package has none; every case fails for that one reason."""
+    words = "Cannot find ptxas, which this build has not: set TRITON_PTXAS_PATH"
+
+    class Nvidia:
+        @property
+        def ptxas(self):
+            raise RuntimeError(words)
+
+    monkeypatch.setattr(scan_report.triton.knobs, "nvidia", Nvidia())
+    case = WRONG.replace("1 of 2 values wrong, at 0 3 and not 4", f"RuntimeError: {words}")
+    result = fake_self_test(monkeypatch, case + case.split("\n", 2)[2])
+    assert result["versions"]["ptxas"] == words
+    assert result["problems"] == [
+        f"the self-test failed: 2 of 2 cases wrong: RuntimeError: {words}."
+    ]
+
+
 @pytest.mark.parametrize(
     ("code", "problem"),
     [

@@ -77,7 +77,16 @@ def versions() -> dict:
         "numpy": _version("numpy"),
         "torch": _version("torch"),
         "gpu": _gpu(),
+        "ptxas": _ptxas(),
     }
+
+
+def _ptxas() -> str:
+    try:
+        tool = triton.knobs.nvidia.ptxas
+    except RuntimeError as error:  # the source base's package has none
+        return str(error)
+    return f"{tool.version}, {tool.path}"
 
 
 def _gpu() -> str:
@@ -168,8 +177,10 @@ def self_test() -> dict:
             return {"device": None, "cases": [], "problem": words}
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     device, cases = (lines[0]["device"], lines[1:]) if lines else (None, [])
-    wrong = sum(case["result"] != "right" for case in cases)
-    problem = f"{wrong} of {len(cases)} cases wrong" if wrong else None
+    wrong = [case["result"] for case in cases if case["result"] != "right"]
+    problem = f"{len(wrong)} of {len(cases)} cases wrong" if wrong else None
+    if len(wrong) > 1 and len(set(wrong)) == 1:  # one cause, ptxas missing for instance
+        problem += f": {wrong[0]}"
     if done.returncode < 0:
         problem = f"the process was ended by signal {-done.returncode}"
     elif problem is None and done.returncode:
