@@ -431,14 +431,18 @@ def fetch_source() -> Path:
 
 
 def is_used_source(path: str) -> bool:
-    """Does the source base use this file, a path relative to the root of Triton's sources?"""
+    """Does the source base use this file, a path relative to the root of Triton's sources?
 
-    def is_below(entries: dict[str, str]) -> bool:
-        return any(path == entry or path.startswith(entry + "/") for entry in entries)
+    The longest entry of the lock that it is or is below decides.
+    """
+
+    def longest(entries: dict[str, str]) -> int:
+        found = [e for e in entries if path == e or path.startswith(e + "/")]
+        return max(map(len, found), default=0)
 
     if "__pycache__" in path.split("/"):  # what running a checkout leaves
         return False
-    return is_below(SOURCE_LOCK["used"]) and not is_below(SOURCE_LOCK["left_out"])
+    return longest(SOURCE_LOCK["used"]) > longest(SOURCE_LOCK["left_out"])
 
 
 def used_files(source: Path) -> dict[str, Path]:

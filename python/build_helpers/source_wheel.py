@@ -45,7 +45,8 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _NOTICE = f"""\
 Triton built from source ({SOURCE_LOCK["upstream"]}) against a distribution's LLVM 22, with a
 lowering of scans that costs the same in both directions. It is not published by Triton's authors.
-NVIDIA's ptxas is not in it: it is looked for on PATH, or set TRITON_PTXAS_PATH.
+cuda.h and libdevice.10.bc are NVIDIA's, under NVIDIA's licence. NVIDIA's ptxas is not in it: it is
+looked for on PATH, or set TRITON_PTXAS_PATH.
 """
 
 

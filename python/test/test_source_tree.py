@@ -147,6 +147,14 @@ def test_a_checkout_must_hold_the_same_sources(cache: Path, tmp_path: Path, monk
         fetch.source_dir()
 
 
+def test_of_cudas_headers_only_the_one_that_is_included() -> None:
+    """The longest entry decides; the others are NVIDIA's and of no use here."""
+    folder = "third_party/nvidia/backend"
+    assert fetch.is_used_source(f"{folder}/include/cuda.h")
+    assert not fetch.is_used_source(f"{folder}/include/cupti.h")
+    assert fetch.is_used_source(f"{folder}/driver.c")
+
+
 def test_manifest_leaves_out_within_what_is_used() -> None:
     """Nothing is said to be left out that would not have been used."""
     used = tuple(fetch.SOURCE_LOCK["used"])
