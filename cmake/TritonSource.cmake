@@ -57,6 +57,12 @@ foreach(needed lib/libLLVMSupport.a lib/libLLVMNVPTXCodeGen.a lib/libLLVMAMDGPUC
     message(FATAL_ERROR "the LLVM ${llvm_version} in ${llvm_root} lacks ${needed}. ${llvm_way_out}")
   endif()
 endforeach()
+foreach(library z zstd) # else linking says so, at the end
+  find_library(library_${library} ${library})
+  if(NOT library_${library})
+    message(FATAL_ERROR "there is no lib${library}, which LLVM needs. ${llvm_way_out}")
+  endif()
+endforeach()
 find_package(MLIR REQUIRED CONFIG PATHS ${llvm_root} NO_DEFAULT_PATH)
 message(STATUS "LLVM ${llvm_version} of ${llvm_root}")
 
@@ -65,7 +71,10 @@ include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
 
-find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Module)
+find_package(Python3 QUIET COMPONENTS Interpreter Development.Module)
+if(NOT Python3_FOUND)
+  message(FATAL_ERROR "${Python3_EXECUTABLE} has no headers (Python.h): install them (Debian: python3-dev).")
+endif()
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import pybind11; print(pybind11.get_include())"
   OUTPUT_VARIABLE pybind11_include OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_QUIET)
 if(failed)

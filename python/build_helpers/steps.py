@@ -105,7 +105,11 @@ def run_step(command: list[str], log: Path, name: str, verdict: str | None = Non
     if verdict and (words := "".join(line for line in lines if line.startswith(verdict))):
         raise BuildError(words.strip())
     text = "".join(lines)
-    if own := re.search(r"^CMake Error at \S+ \(message\):\n(.+?)\nCall Stack", text, re.M | re.S):
+    if own := re.search(
+        r"^CMake Error at (?:cmake/\S+|CMakeLists\S+) \(message\):\n(.+?)\nCall Stack",
+        text,
+        re.M | re.S,
+    ):
         raise BuildError(" ".join(own[1].split()))  # says by itself what to do
     # With two jobs the first error is not among the last lines.
     first = (i for i, line in enumerate(lines) if "CMake Error" in line or "FAILED:" in line)
@@ -119,22 +123,28 @@ def configure(
 ) -> None:
     """Run CMake in `build_dir` with `settings`, the compilers among them.
 
-    CMake keeps what it found in its first run. If that would be another today, all of the build is
-    made anew.  Raises BuildError like run_step.
+    CMake keeps what it found in its first run. If that would be another today, or the checkout was
+    moved, all of the build is made anew.  Raises BuildError like run_step, and if `build_dir` has a
+    build of somebody else's.
     """
     told = {key: os.environ.get(key, "") for key in _READ_ONCE}
+    told |= {"checkout": str(REPO), "build": str(build_dir)}
     told["python"] = sysconfig.get_path("include")
     told["ccache"] = shutil.which("ccache") or ""
     for key in ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"):
         if compiler := settings.get(key):
             done = subprocess.run([compiler, "--version"], capture_output=True, text=True)
             told[key] = f"{compiler}\n{done.stdout}"
-    record = build_dir / "told.json"
+    record, words = build_dir / "told.json", json.dumps(told, indent=1)
+    is_ours = record.exists() or build_dir.is_relative_to(REPO / "build")
     if (build_dir / "CMakeCache.txt").exists() and (
-        not record.exists() or json.loads(record.read_text()) != told
+        not record.exists() or record.read_text() != words
     ):
+        if not is_ours:
+            raise BuildError(f"{build_dir} has a build of something else: name another directory.")
         print(
-            f"[{name}] compiler, LLVM, flags or ccache are others than before: all is built anew",
+            f"[{name}] compiler, LLVM, flags, ccache or directory are others than before: "
+            "all is built anew",
             file=sys.stderr,
         )
         for old in build_dir.iterdir():
@@ -142,7 +152,7 @@ def configure(
                 shutil.rmtree(old)
             elif old.name not in ("lock", log.name):
                 old.unlink()
-    record.write_text(json.dumps(told, indent=1))
+    record.write_text(words)
     defines = [f"-D{key}={value}" for key, value in settings.items()]
     command = [find_tool("cmake"), "-G", "Ninja", "-S", str(REPO), "-B", str(build_dir), *defines]
     run_step(command, log, name, verdict)

@@ -49,6 +49,10 @@ def test_our_own_words_in_cmake_are_all_that_is_said(tmp_path):
     with pytest.raises(steps.BuildError) as raised:
         steps.run_step(prints(*lines, status=1), tmp_path / "log", "build")
     assert str(raised.value) == "the compiler is g++. Use clang."
+    # CMake's own stay as they are: they quote what compilers printed.
+    lines[0] = "CMake Error at /usr/share/cmake/Modules/A.cmake:18 (message):"
+    with pytest.raises(steps.BuildError, match=r"  the compiler is\n  g\+\+\.  Use"):
+        steps.run_step(prints(*lines, status=1), tmp_path / "log", "build")
 
 
 def test_the_end_where_nothing_says_failed(tmp_path):
@@ -96,6 +100,17 @@ def test_what_cmake_would_remember_is_forgotten_when_it_changes(tmp_path, monkey
     settings["CMAKE_CXX_COMPILER"] = "/usr/bin/env"
     assert not is_kept()
     assert is_kept()
+    (tmp_path / "told.json").write_text("{")  # interrupted
+    assert not is_kept()
+    monkeypatch.setattr(steps, "REPO", tmp_path)  # moved
+    assert not is_kept()
+
+
+def test_a_build_of_something_else_stays(tmp_path):
+    (tmp_path / "CMakeCache.txt").write_text("")
+    with pytest.raises(steps.BuildError, match="has a build of something else: name another"):
+        steps.configure(tmp_path, {}, tmp_path / "log", "build")
+    assert (tmp_path / "CMakeCache.txt").exists()
 
 
 def test_max_jobs(monkeypatch):
