@@ -31,9 +31,9 @@ TAGS ?=
 TWICE ?=
 LIT_ARGS ?=
 VENV := .venv
-BIN := $(CURDIR)/$(VENV)/bin
+BIN := $(VENV)/bin
 SOURCE_VENV := .venv-source
-SOURCE_BIN := $(CURDIR)/$(SOURCE_VENV)/bin
+SOURCE_BIN := $(SOURCE_VENV)/bin
 HELPERS := python/build_helpers
 CXX_FILES = $(shell find include lib -name '*.cpp' -o -name '*.h')
 
