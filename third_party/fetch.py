@@ -95,8 +95,11 @@ def sha256(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def locked(path: Path, shared: bool = False) -> Iterator[None]:
-    """Holds the lock file `path`, alone or with others that share it; says when it has to wait."""
+def locked(path: Path, shared: bool = False) -> Iterator[int]:
+    """Holds the lock file `path`, alone or with others that share it; says when it has to wait.
+
+    Gives its file descriptor: a process that inherits it holds the lock too.
+    """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     with path.open("w") as lock:
         try:
@@ -104,7 +107,7 @@ def locked(path: Path, shared: bool = False) -> Iterator[None]:
         except BlockingIOError:
             print(f"[lock] waiting for the process that holds {path}", file=sys.stderr, flush=True)
             fcntl.flock(lock, kind)
-        yield
+        yield lock.fileno()
 
 
 @contextlib.contextmanager

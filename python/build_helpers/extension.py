@@ -67,10 +67,10 @@ def build_extension(
     product = build_dir / "libtriton_scan.so"
     start = time.monotonic()
     build_dir.mkdir(parents=True, exist_ok=True)
-    with fetch.locked(build_dir / "lock"):  # two Ninjas in one directory spoil it
+    with fetch.locked(build_dir / "lock") as lock:  # two Ninjas in one directory spoil it
         try:
             include_dirs = include_dirs or fetch.llvm_include_dirs()
-            _build(site, build_dir, include_dirs, jobs or default_jobs(), definitions or {})
+            _build(site, build_dir, include_dirs, jobs or default_jobs(), definitions or {}, lock)
         except (BuildError, fetch.FetchError):
             product.unlink(missing_ok=True)
             product.with_suffix(".json").unlink(missing_ok=True)
@@ -80,7 +80,12 @@ def build_extension(
 
 
 def _build(
-    site: Path, build_dir: Path, include_dirs: list[Path], jobs: int, definitions: dict[str, str]
+    site: Path,
+    build_dir: Path,
+    include_dirs: list[Path],
+    jobs: int,
+    definitions: dict[str, str],
+    lock: int,
 ) -> None:
     settings = {
         "TRITON_SITE": str(site),
@@ -96,7 +101,7 @@ def _build(
     log.write_text("")
     configure(build_dir, settings, log, "build", verdict="ABI gate")
     command = [find_tool("cmake"), "--build", str(build_dir), "--parallel", str(jobs)]
-    run_step(command, log, "build", verdict="ABI gate")
+    run_step(command, log, "build", verdict="ABI gate", keep=(lock,))
 
 
 def main() -> int:

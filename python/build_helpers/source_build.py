@@ -95,11 +95,11 @@ def build(
         "CMAKE_CXX_COMPILER": cxx,
     }
     log = build_dir / "build.log"
-    with locked(build_dir / "lock"):  # two Ninjas in one directory spoil it
+    with locked(build_dir / "lock") as lock:  # two Ninjas in one directory spoil it
         log.write_text("")
         configure(build_dir, settings, log, "source")
         command = [find_tool("cmake"), "--build", str(build_dir), "--parallel", str(jobs)]
-        run_step([*command, "--target", *targets], log, "source")
+        run_step([*command, "--target", *targets], log, "source", keep=(lock,))
     seconds = time.monotonic() - start
     print(f"[source] {' and '.join(targets)} ({seconds:.0f} s)", file=sys.stderr, flush=True)
     return build_dir / "bin"

@@ -81,10 +81,18 @@ def find_tool(name: str) -> str:
     raise BuildError(f"there is no {name}: `{sys.executable} -m pip install {name}` brings it.")
 
 
-def run_step(command: list[str], log: Path, name: str, verdict: str | None = None) -> None:
+def run_step(
+    command: list[str],
+    log: Path,
+    name: str,
+    verdict: str | None = None,
+    keep: tuple[int, ...] = (),
+) -> None:
     """Run a step, show its progress under `name` and add its lines to `log`.
 
     verdict: how lines begin that say by themselves why the step failed
+    keep: file descriptors that the step inherits; with a lock's, the next build waits for the
+        compilers of one that was killed
 
     Raises BuildError with the decisive lines if it fails.
     """
@@ -92,7 +100,12 @@ def run_step(command: list[str], log: Path, name: str, verdict: str | None = Non
     with (
         log.open("a", buffering=1) as file,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            pass_fds=keep,
         ) as process,
     ):
         for line in process.stdout:

@@ -1,6 +1,8 @@
 """What a failed build step says."""
 
 import errno
+import fcntl
+import subprocess
 import sys
 import threading
 import time
@@ -128,6 +130,32 @@ def test_a_place_that_cannot_be_written_is_explained():
     words = steps.explain(OSError(errno.EROFS, "Read-only file system", "/src/build"))
     assert words.startswith("[Errno 30] Read-only file system: '/src/build'. Builds write into ")
     assert steps.explain(steps.BuildError("why")) == "why"
+
+
+def test_compilers_of_a_killed_build_keep_its_lock(tmp_path):
+    """The next build must not start a second Ninja beside the first."""
+    compiler = (
+        f"import pathlib, time; pathlib.Path({str(tmp_path / 'on')!r}).touch(); time.sleep(1)"
+    )
+    build = f"""
+import sys
+from pathlib import Path
+sys.path[:0] = {[str(REPO / "third_party"), str(REPO / "python")]!r}
+import fetch
+from build_helpers import steps
+with fetch.locked(Path({str(tmp_path / "lock")!r})) as lock:
+    command = [sys.executable, "-c", {compiler!r}]
+    steps.run_step(command, Path({str(tmp_path / "log")!r}), "build", keep=(lock,))
+"""
+    process = subprocess.Popen([sys.executable, "-c", build])
+    while not (tmp_path / "on").exists():
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    with (tmp_path / "lock").open("w") as file:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def test_who_waits_for_another_build_is_told(tmp_path, capsys):
