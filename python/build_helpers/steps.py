@@ -149,11 +149,10 @@ def configure(
             done = subprocess.run([compiler, "--version"], capture_output=True, text=True)
             told[key] = f"{compiler}\n{done.stdout}"
     record, words = build_dir / "told.json", json.dumps(told, indent=1)
-    is_ours = record.exists() or build_dir.is_relative_to(REPO / "build")
-    if (build_dir / "CMakeCache.txt").exists() and (
-        not record.exists() or record.read_text() != words
-    ):
-        if not is_ours:
+    cache = build_dir / "CMakeCache.txt"
+    if cache.exists() and (not record.exists() or record.read_text() != words):
+        ours = "CMAKE_PROJECT_NAME:STATIC=triton-scan\n"
+        if not record.exists() and ours not in cache.read_text():
             raise BuildError(f"{build_dir} has a build of something else: name another directory.")
         print(
             f"[{name}] compiler, LLVM, flags, ccache or directory are others than before: "

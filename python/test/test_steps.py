@@ -115,6 +115,14 @@ def test_a_build_of_something_else_stays(tmp_path):
     assert (tmp_path / "CMakeCache.txt").exists()
 
 
+def test_an_older_build_of_ours_is_built_anew(tmp_path, monkeypatch):
+    """One of before what was told to CMake was recorded."""
+    (tmp_path / "CMakeCache.txt").write_text("CMAKE_PROJECT_NAME:STATIC=triton-scan\n")
+    monkeypatch.setattr(steps, "run_step", lambda *_: None)
+    steps.configure(tmp_path, {}, tmp_path / "log", "build")
+    assert not (tmp_path / "CMakeCache.txt").exists()
+
+
 def test_max_jobs(monkeypatch):
     monkeypatch.setenv("MAX_JOBS", "3")
     assert steps.default_jobs() == 3

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from build_helpers import content, wheel
+from build_helpers import content, patching, wheel
 from build_helpers.environment import Environment, digest
 from fetch import fetch_wheel
 
@@ -145,7 +145,7 @@ def test_failing_patch_leaves_no_wheel(
             path.read_text().replace("Base-SHA256: ", "Base-SHA256: 00")[:-2]
         )
     monkeypatch.setattr(content, "PATCH_DIR", broken)
-    with pytest.raises(wheel.patching.PatchError):
+    with pytest.raises(patching.PatchError):
         wheel.write_wheel(upstream_wheel, upstream_site, extension, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
