@@ -1,5 +1,4 @@
-//===- BitFields.h - Coordinates spread over the bits of an index -*- C++
-//-*-===//
+//===- BitFields.h - Coordinates spread over an index's bits ----*- C++ -*-===//
 
 #ifndef TRITON_SCAN_LIB_CONVERSION_BITFIELDS_H
 #define TRITON_SCAN_LIB_CONVERSION_BITFIELDS_H

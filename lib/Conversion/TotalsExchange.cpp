@@ -11,89 +11,11 @@
 
 namespace mlir::triton::scan {
 
-/// Builds a layout basis by basis over out-dims whose sizes follow from them.
-class TotalsExchange::LayoutBuilder {
-public:
-  LayoutBuilder(MLIRContext *ctx, ArrayRef<StringRef> inDims, unsigned rank)
-      : ctx(ctx), rank(rank) {
-    for (StringRef inDim : inDims)
-      bases[StringAttr::get(ctx, inDim)] = {};
-  }
-
-  /// Appends the next bit of `inDim`; it moves nothing.
-  void addZero(StringRef inDim) {
-    bases[StringAttr::get(ctx, inDim)].push_back(std::vector<int32_t>(rank, 0));
-  }
-
-  /// Appends the next bit of `inDim`; it is bit `bit` of out-dim `dim`.
-  void add(StringRef inDim, unsigned dim, unsigned bit) {
-    addZero(inDim);
-    alsoFlips(inDim, dim, bit);
-  }
-
-  /// Lets the last bit of `inDim` flip another bit as well.
-  void alsoFlips(StringRef inDim, unsigned dim, unsigned bit) {
-    bases[StringAttr::get(ctx, inDim)].back()[dim] |= 1 << bit;
-  }
-
-  LinearLayout build() const {
-    SmallVector<StringAttr> outDims;
-    for (unsigned i = 0; i < rank; ++i)
-      outDims.push_back(StringAttr::get(ctx, "dim" + Twine(i)));
-    return LinearLayout(bases, outDims);
-  }
-
-private:
-  MLIRContext *ctx;
-  unsigned rank;
-  LinearLayout::BasesT bases;
-};
-
 TotalsExchange::TotalsExchange(OpBuilder &builder, Location loc,
                                const LinearLayout &layout, ArrayRef<Run> runs,
                                bool reverse)
-    : builder(builder), loc(loc), layout(layout), runs(runs), run(runs.back()),
-      reverse(reverse) {}
-
-TotalsExchange::Role TotalsExchange::roleOf(Owner owner, unsigned bit) const {
-  if (positionBitOf(owner, bit))
-    return Role::Position;
-  if (owner == Owner::Lane && (holderMask >> bit & 1))
-    return Role::Holder;
-  auto it = uniform.find(owner);
-  if (it != uniform.end() && (it->second >> bit & 1))
-    return Role::Copy;
-  ArrayRef<int32_t> basis = layout.getBasis(
-      StringAttr::get(builder.getContext(), dimNameOf(owner)), bit);
-  bool isZero = llvm::all_of(basis, [](int32_t c) { return c == 0; });
-  return isZero ? Role::Copy : Role::Row;
-}
-
-SmallVector<std::pair<unsigned, TotalsExchange::Role>>
-TotalsExchange::rolesOf(Owner owner) const {
-  SmallVector<std::pair<unsigned, Role>> roles;
-  unsigned count = layout.getInDimSizeLog2(
-      StringAttr::get(builder.getContext(), dimNameOf(owner)));
-  for (unsigned bit = 0; bit < count; ++bit)
-    roles.push_back({bit, roleOf(owner, bit)});
-  return roles;
-}
-
-SmallVector<unsigned> TotalsExchange::idleLanes() const {
-  SmallVector<unsigned> bits;
-  for (auto [bit, role] : rolesOf(Owner::Lane))
-    if (role != Role::Row)
-      bits.push_back(bit);
-  return bits;
-}
-
-SmallVector<unsigned> TotalsExchange::copyWarps() const {
-  SmallVector<unsigned> bits;
-  for (auto [bit, role] : rolesOf(Owner::Warp))
-    if (role == Role::Copy)
-      bits.push_back(bit);
-  return bits;
-}
+    : builder(builder), loc(loc), where(builder.getContext(), layout, runs),
+      run(runs.back()), reverse(reverse) {}
 
 SmallVector<Value> TotalsExchange::packSlots(ArrayRef<Scalars> slots) {
   WordPacking packing(ValueRange(slots.front()).getTypes());
@@ -122,61 +44,6 @@ TotalsExchange::unpackSlots(ArrayRef<Value> words, ArrayRef<Scalars> slots) {
       positions.push_back(packing.unpack(builder, loc, own));
     }
   return result;
-}
-
-std::optional<unsigned> TotalsExchange::positionBitOf(Owner owner,
-                                                      unsigned bit) const {
-  unsigned finer = 0;
-  for (const Run &run : runs) {
-    const unsigned *found = llvm::find(run.bits, bit);
-    if (run.owner == owner && found != run.bits.end())
-      return finer + (found - run.bits.begin());
-    finer += run.bits.size();
-  }
-  return std::nullopt;
-}
-
-unsigned TotalsExchange::numPositionBits() const {
-  unsigned count = 0;
-  for (const Run &run : runs)
-    count += run.bits.size();
-  return count;
-}
-
-RankedTensorType TotalsExchange::typeOf(unsigned numWords, unsigned numIndices,
-                                        IndexBitOf indexBitOf) const {
-  MLIRContext *ctx = builder.getContext();
-  LayoutBuilder threads(ctx, {"register", "lane", "warp", "block"}, Rank);
-  for (unsigned i = 0, e = llvm::Log2_32(numIndices); i < e; ++i)
-    threads.add("register", Index, i);
-  for (unsigned i = 0, e = llvm::Log2_32(numWords); i < e; ++i)
-    threads.add("register", Word, i);
-  unsigned rowBits = 0;
-  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
-    for (auto [bit, role] : rolesOf(owner)) {
-      StringRef dim = dimNameOf(owner);
-      if (role == Role::Row) {
-        threads.add(dim, Row, rowBits++);
-        continue;
-      }
-      std::optional<unsigned> index;
-      if (indexBitOf)
-        index = indexBitOf(owner, bit);
-      if (index)
-        threads.add(dim, Index, *index);
-      else
-        threads.addZero(dim);
-    }
-  LinearLayout layout = threads.build();
-  SmallVector<int64_t> shape(layout.getOutDimSizes());
-  return RankedTensorType::get(shape, builder.getI32Type(),
-                               gpu::LinearEncodingAttr::get(ctx, layout));
-}
-
-RankedTensorType TotalsExchange::ownPositionType(unsigned numWords) const {
-  return typeOf(numWords, 1, [&](Owner owner, unsigned bit) {
-    return positionBitOf(owner, bit);
-  });
 }
 
 #ifdef TRITON_SCAN_SOURCE_BASE
@@ -208,42 +75,6 @@ TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
 
 #else
 
-void TotalsExchange::addRows(LayoutBuilder &memory) const {
-  unsigned rowBits = 0;
-  for (Owner owner : {Owner::Lane, Owner::Warp, Owner::Block})
-    for (auto [bit, role] : rolesOf(owner)) {
-      StringRef dim = owner == Owner::Block ? "block" : "offset";
-      if (role == Role::Row)
-        memory.add(dim, Row, rowBits++);
-      else if (owner == Owner::Block)
-        memory.addZero(dim);
-    }
-}
-
-Value TotalsExchange::allocate(unsigned numWords, unsigned wordsPerSlot,
-                               unsigned numIndexBits) {
-  MLIRContext *ctx = builder.getContext();
-  LayoutBuilder memory(ctx, {"offset", "block"}, Rank);
-  auto add = [&](Dim dim, unsigned begin, unsigned end) {
-    for (unsigned bit = begin; bit < end; ++bit)
-      memory.add("offset", dim, bit);
-  };
-  // Four words side by side for one load: those of a total, then those of the
-  // next positions. Then the rows, so that the lanes use different banks.
-  unsigned numWordBits = llvm::Log2_32(numWords);
-  unsigned nearWordBits = std::min(llvm::Log2_32(wordsPerSlot), 2u);
-  unsigned nearIndexBits =
-      std::min<unsigned>(run.bits.size(), 2 - nearWordBits);
-  add(Word, 0, nearWordBits);
-  add(Index, 0, nearIndexBits);
-  addRows(memory);
-  add(Index, nearIndexBits, run.bits.size());
-  add(Word, nearWordBits, numWordBits);
-  add(Index, run.bits.size(), numIndexBits);
-
-  return allocate(memory.build());
-}
-
 Value TotalsExchange::allocate(const LinearLayout &layout) {
   SmallVector<int64_t> shape(layout.getOutDimSizes());
   MLIRContext *ctx = builder.getContext();
@@ -257,10 +88,10 @@ Value TotalsExchange::allocate(const LinearLayout &layout) {
 Operation *TotalsExchange::write(Value memory, ArrayRef<Value> words,
                                  Value index, RankedTensorType type) {
   SmallVector<Value> indices(words.size(), index);
-  return gpu::LocalScatterOp::create(builder, loc, memory,
-                                     packStruct(builder, loc, words, type),
-                                     packStruct(builder, loc, indices, type),
-                                     builder.getI32IntegerAttr(Index));
+  return gpu::LocalScatterOp::create(
+      builder, loc, memory, packStruct(builder, loc, words, type),
+      packStruct(builder, loc, indices, type),
+      builder.getI32IntegerAttr(TotalsLayout::Index));
 }
 
 SmallVector<Value> TotalsExchange::read(Value memory, RankedTensorType type,
@@ -271,9 +102,9 @@ SmallVector<Value> TotalsExchange::read(Value memory, RankedTensorType type,
       type.getShape(), type.getElementType(), memoryType.getEncoding(),
       memoryType.getMemorySpace(), /*mutableMemory=*/true,
       memoryType.getAllocShape());
-  SmallVector<int32_t> offsets(Rank, 0);
-  offsets[Word] = firstWord;
-  offsets[Index] = firstIndex;
+  SmallVector<int32_t> offsets(TotalsLayout::Rank, 0);
+  offsets[TotalsLayout::Word] = firstWord;
+  offsets[TotalsLayout::Index] = firstIndex;
   Value part =
       gpu::MemDescSubsliceOp::create(builder, loc, partType, memory, offsets);
   return unpackStruct(builder, loc,
@@ -281,12 +112,12 @@ SmallVector<Value> TotalsExchange::read(Value memory, RankedTensorType type,
 }
 
 unsigned TotalsExchange::numWriteIndexBits() const {
-  return run.bits.size() + copyWarps().size() + (isHolder ? 1 : 0);
+  return run.bits.size() + where.copyWarps().size() + (isHolder ? 1 : 0);
 }
 
 Value TotalsExchange::createWriteIndex(Value warpId, bool inDirection) const {
   SmallVector<unsigned> warpBits(run.bits);
-  llvm::append_range(warpBits, copyWarps());
+  llvm::append_range(warpBits, where.copyWarps());
   auto indexBits = llvm::to_vector(llvm::seq<unsigned>(0, warpBits.size()));
   Value index = moveBits(builder, loc, warpId, warpBits, indexBits);
   if (inDirection && reverse)
@@ -308,25 +139,17 @@ Value TotalsExchange::createWriteIndex(Value warpId, bool inDirection) const {
   return LLVM::XOrOp::create(builder, loc, index, beside);
 }
 
-RankedTensorType TotalsExchange::writersType(unsigned numWords) const {
-  // Only the size of the index matters; each thread names its own.
-  unsigned numBits = 0;
-  return typeOf(numWords, 1, [&](Owner owner, unsigned bit) {
-    bool isDistinct = owner == Owner::Warp || roleOf(owner, bit) != Role::Copy;
-    return isDistinct ? std::optional(numBits++) : std::nullopt;
-  });
-}
-
 Operation *
 TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
                             bool wantLast,
                             llvm::function_ref<void(ArrayRef<Scalars>)> use) {
   SmallVector<Value> words = packSlots(slots);
   unsigned wordsPerSlot = words.size() / slots.size();
-  Value memory = allocate(words.size(), wordsPerSlot, numWriteIndexBits());
+  Value memory =
+      allocate(where.memory(words.size(), wordsPerSlot, numWriteIndexBits()));
   Operation *written =
       write(memory, words, createWriteIndex(warpId, /*inDirection=*/true),
-            writersType(words.size()));
+            where.writersType(words.size()));
 
   for (unsigned slot = 0; slot < slots.size(); ++slot) {
     SmallVector<Scalars> totals;
@@ -337,8 +160,8 @@ TotalsExchange::acrossWarps(ArrayRef<Scalars> slots, Value warpId,
       count = llvm::PowerOf2Ceil(end - begin);
       if (count > end - begin && count * wordsPerSlot > 4)
         count /= 2;
-      SmallVector<Value> own =
-          read(memory, typeOf(wordsPerSlot, count), slot * wordsPerSlot, begin);
+      SmallVector<Value> own = read(memory, where.typeOf(wordsPerSlot, count),
+                                    slot * wordsPerSlot, begin);
       llvm::append_range(totals, unpackSlots(own, slots.take_front()).front());
     }
     use(totals);
@@ -364,7 +187,7 @@ void TotalsExchange::inLeader(Value warpId, llvm::function_ref<void()> emit) {
   // Here, for in the branch it would wait for ever.
   gpu::BarrierOp::create(builder, loc, gpu::AddrSpace::Local);
   SmallVector<unsigned> sameRow(run.bits);
-  llvm::append_range(sameRow, copyWarps());
+  llvm::append_range(sameRow, where.copyWarps());
   Value isFirstOfRow = LLVM::ICmpOp::create(
       builder, loc, LLVM::ICmpPredicate::eq,
       LLVM::AndOp::create(builder, loc, warpId,
@@ -387,19 +210,15 @@ TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
   unsigned wordsPerSlot = words.size() / slots.size();
   // Both live to the end: what one round reads, the next may not overwrite
   // without a third barrier.
-  Value prefixMemory = allocate(words.size(), wordsPerSlot, run.bits.size());
-  Value totalMemory = allocate(words.size(), wordsPerSlot, numWriteIndexBits());
+  Value prefixMemory =
+      allocate(where.memory(words.size(), wordsPerSlot, run.bits.size()));
+  Value totalMemory =
+      allocate(where.memory(words.size(), wordsPerSlot, numWriteIndexBits()));
 
   write(totalMemory, words, createWriteIndex(warpId, /*inDirection=*/false),
-        writersType(words.size()));
+        where.writersType(words.size()));
   inLeader(warpId, [&] {
-    RankedTensorType type =
-        typeOf(words.size(), 1, [&](Owner owner, unsigned bit) {
-          const unsigned *lane = llvm::find(lanes, bit);
-          bool isPosition = owner == Owner::Lane && lane != lanes.end();
-          return isPosition ? std::optional<unsigned>(lane - lanes.begin())
-                            : std::nullopt;
-        });
+    RankedTensorType type = where.inLanesType(words.size(), lanes);
     SmallVector<Scalars> totals = llvm::map_to_vector(
         unpackSlots(read(totalMemory, type), slots),
         [](ArrayRef<Scalars> positions) { return positions.front(); });
@@ -421,41 +240,12 @@ TotalsExchange::Prefixes TotalsExchange::scanInOneWarp(
           read(prefixMemory, type, slot * wordsPerSlot, firstIndex);
       return unpackSlots(own, slots.take_front()).front().front();
     };
-    result.before.push_back(readSlot(ownPositionType(wordsPerSlot), 0));
+    result.before.push_back(readSlot(where.ownPositionType(wordsPerSlot), 0));
     if (wantTotal)
-      result.total.push_back(
-          readSlot(typeOf(wordsPerSlot, 1), reverse ? run.size() - 1 : 0));
+      result.total.push_back(readSlot(where.typeOf(wordsPerSlot, 1),
+                                      reverse ? run.size() - 1 : 0));
   }
   return result;
-}
-
-Value TotalsExchange::allocateForRaking(unsigned numWords, unsigned numNear) {
-  MLIRContext *ctx = builder.getContext();
-  LayoutBuilder memory(ctx, {"offset", "block"}, Rank);
-  SmallVector<std::pair<Dim, unsigned>> near;
-  for (unsigned bit = 0, e = llvm::Log2_32(numWords); bit < e; ++bit)
-    near.push_back({Word, bit});
-  for (unsigned bit = 0, e = llvm::Log2_32(numNear); bit < e; ++bit)
-    near.push_back({Index, bit});
-  for (auto [dim, bit] : near)
-    memory.add("offset", dim, bit);
-
-  // A lane reads its words by loads of four, eight lanes at a time; these are
-  // to use all 32 banks. Where a lane has 2^n such loads, eight lanes would
-  // meet in 8/2^n places: every further lane bit permutes the loads.
-  unsigned nearIndexBits = llvm::Log2_32(numNear);
-  unsigned numLoadBits = near.size() > 2 ? near.size() - 2 : 0;
-  unsigned distinct = numLoadBits < 3 ? 3 - numLoadBits : 0;
-  for (unsigned bit = nearIndexBits; bit < numPositionBits(); ++bit) {
-    memory.add("offset", Index, bit);
-    unsigned lane = bit - nearIndexBits;
-    if (lane < distinct || lane >= 3)
-      continue;
-    auto [dim, permuted] = near[2 + lane - distinct];
-    memory.alsoFlips("offset", dim, permuted);
-  }
-  addRows(memory);
-  return allocate(memory.build());
 }
 
 TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
@@ -465,9 +255,8 @@ TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
         scan) {
   awaitConversionsBefore(loop, builder);
   SmallVector<Value> words = packSlots(own);
-  unsigned numNear = run.size();
-  Value prefixMemory = allocateForRaking(words.size(), numNear);
-  Value totalMemory = allocateForRaking(words.size(), numNear);
+  Value prefixMemory = allocate(where.rakedMemory(words.size()));
+  Value totalMemory = allocate(where.rakedMemory(words.size()));
   auto store = [&](Value memory, ArrayRef<Value> words, RankedTensorType type) {
     gpu::LocalStoreOp::create(builder, loc,
                               packStruct(builder, loc, words, type), memory);
@@ -477,27 +266,19 @@ TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
     return unpackSlots(unpackStruct(builder, loc, loaded), own).front();
   };
 
-  RankedTensorType ownType = ownPositionType(words.size());
+  RankedTensorType ownType = where.ownPositionType(words.size());
   store(totalMemory, words, ownType);
   inLeader(warpId, [&] {
-    auto typeOfWords = [&](unsigned numWords) {
-      return typeOf(numWords, numNear,
-                    [&](Owner owner, unsigned bit) -> std::optional<unsigned> {
-                      if (owner != Owner::Lane)
-                        return std::nullopt;
-                      return *positionBitOf(owner, bit) + run.bits.size();
-                    });
-    };
-    RankedTensorType type = typeOfWords(words.size());
+    RankedTensorType type = where.rakedType(words.size());
     SmallVector<Scalars> prefixes =
-        scan(linearLayoutOf(typeOfWords(1)), load(totalMemory, type));
+        scan(linearLayoutOf(where.rakedType(1)), load(totalMemory, type));
     SmallVector<Value> packed;
     for (const Scalars &prefix : prefixes)
       llvm::append_range(packed, packSlots(prefix));
     // From position by position to word by word.
     SmallVector<Value> byWord;
     for (unsigned i = 0; i < words.size(); ++i)
-      for (unsigned j = 0; j < numNear; ++j)
+      for (unsigned j = 0; j < run.size(); ++j)
         byWord.push_back(packed[i + j * words.size()]);
     store(prefixMemory, byWord, type);
   });
@@ -509,9 +290,10 @@ TotalsExchange::Scalars TotalsExchange::scanThreadsInOneWarp(
 SmallVector<SmallVector<TotalsExchange::Scalars>>
 TotalsExchange::acrossBlocks(ArrayRef<Scalars> slots) {
   SmallVector<Value> words = packSlots(slots);
-  Value totals = packStruct(builder, loc, words, ownPositionType(words.size()));
+  Value totals =
+      packStruct(builder, loc, words, where.ownPositionType(words.size()));
   Value converted = gpu::ConvertLayoutOp::create(
-      builder, loc, typeOf(words.size(), run.size()), totals);
+      builder, loc, where.typeOf(words.size(), run.size()), totals);
   auto result = unpackSlots(unpackStruct(builder, loc, converted), slots);
   if (reverse)
     for (SmallVector<Scalars> &positions : result)

@@ -3,9 +3,8 @@
 #ifndef TRITON_SCAN_LIB_CONVERSION_TOTALSEXCHANGE_H
 #define TRITON_SCAN_LIB_CONVERSION_TOTALSEXCHANGE_H
 
+#include "TotalsLayout.h"
 #include "WordPacking.h"
-#include "triton-scan/Analysis/ScanPlan.h"
-#include <map>
 
 namespace mlir::triton::scan {
 
@@ -16,10 +15,7 @@ namespace mlir::triton::scan {
 /// that allocation, barriers and clusters stay upstream's business: between
 /// warps through ttg.local_scatter and ttg.local_load, between CTAs through
 /// ttg.convert_layout. The number of barriers depends neither on the number of
-/// slots nor on that of operands.
-///
-/// Threads that differ in a bit of the scanned tensor's layout hold totals of
-/// their own, unless that bit is a copy, or along it the totals agree already.
+/// slots nor on that of operands. TotalsLayout says which words are where.
 class TotalsExchange {
 public:
   /// One list of scalars, each of the same types.
@@ -31,17 +27,17 @@ public:
                  ArrayRef<Run> runs, bool reverse);
 
   /// Says that the totals agree along the bits `mask` of `owner`'s index.
-  void setUniform(Owner owner, unsigned mask) { uniform[owner] = mask; }
+  void setUniform(Owner owner, unsigned mask) { where.setUniform(owner, mask); }
 
   /// Says that, along the lane bits `mask`, only the lanes in which the i1
   /// `isHolder` is true hold the total.
   void setHolders(unsigned mask, Value isHolder) {
-    holderMask = mask;
+    where.setHolders(mask);
     this->isHolder = isHolder;
   }
 
   /// Returns the lane bits that tell nothing about a total.
-  SmallVector<unsigned> idleLanes() const;
+  SmallVector<unsigned> idleLanes() const { return where.idleLanes(); }
 
   // Input: the scalars of each slot, a power of two of slots.
   // Output: for each slot and each position in the direction, its scalars.
@@ -88,55 +84,8 @@ public:
           scan);
 
 private:
-  /// The tensors of words have three dims: the word's number, the row, and an
-  /// index, which begins with the position.
-  enum Dim : unsigned { Word, Row, Index, Rank };
-
-  /// What a bit of a thread's index says about the total that it holds: whose
-  /// position it has, that another row of the tensor is meant, whether it is
-  /// the one to write it, or nothing.
-  enum class Role { Position, Row, Holder, Copy };
-  Role roleOf(Owner owner, unsigned bit) const;
-
-  /// Returns the bits of `owner`'s index, with their roles.
-  SmallVector<std::pair<unsigned, Role>> rolesOf(Owner owner) const;
-
-  /// Returns the warp bits that are copies.
-  SmallVector<unsigned> copyWarps() const;
-
-  /// Returns the bit of the position that this bit of `owner`'s index holds.
-  std::optional<unsigned> positionBitOf(Owner owner, unsigned bit) const;
-
-  unsigned numPositionBits() const;
-
-  /// Returns the type of a tensor of words of which each thread holds so many
-  /// words at so many indices. Rows are spread as in the scanned tensor.
-  /// Another bit of a thread's index is the bit of the words' index that
-  /// `indexBitOf` returns, if it does.
-  using IndexBitOf =
-      llvm::function_ref<std::optional<unsigned>(Owner owner, unsigned bit)>;
-  RankedTensorType typeOf(unsigned numWords, unsigned numIndices,
-                          IndexBitOf indexBitOf = nullptr) const;
-
-  /// Returns the type of words of which each thread holds its position's.
-  RankedTensorType ownPositionType(unsigned numWords) const;
-
-  /// Returns the type of the totals' words as they are written.
-  RankedTensorType writersType(unsigned numWords) const;
-
-  /// Allocates shared memory for the words of all rows at all indices.
-  Value allocate(unsigned numWords, unsigned wordsPerSlot,
-                 unsigned numIndexBits);
-
+  /// Allocates shared memory for words in `layout`.
   Value allocate(const LinearLayout &layout);
-
-  /// Appends the bits of the rows to a layout of memory.
-  class LayoutBuilder;
-  void addRows(LayoutBuilder &memory) const;
-
-  /// Allocates shared memory in which each lane finds `numNear` positions side
-  /// by side, for the words of a thread's total at all positions.
-  Value allocateForRaking(unsigned numWords, unsigned numNear);
 
   /// Emits a barrier, and what `emit` emits for one warp of each row.
   void inLeader(Value warpId, llvm::function_ref<void()> emit);
@@ -162,12 +111,9 @@ private:
 
   OpBuilder &builder;
   Location loc;
-  const LinearLayout &layout;
-  ArrayRef<Run> runs;
+  TotalsLayout where;
   const Run &run; // the coarsest
   bool reverse;
-  std::map<Owner, unsigned> uniform;
-  unsigned holderMask = 0;
   Value isHolder;
 };
 

@@ -192,7 +192,7 @@ MUTATIONS = [
         "raked: the words of a position mixed up with those of the next",
         _EXCHANGE,
         "packed[i + j * words.size()]",
-        "packed[j + i * numNear]",
+        "packed[j + i * run.size()]",
     ),
     Mutation(
         "raked: the first thread not mirrored in reverse",
