@@ -8,6 +8,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "triton-scan/Analysis/CombineRegion.h"
 #include "triton-scan/Compat.h"
 #include "triton-scan/Conversion/Passes.h"
 
@@ -56,6 +57,8 @@ LogicalResult lowerScan(ScanOp op, const TargetInfoBase &targetInfo,
                         bool remarks) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
+  if (failed(verifyCombineRegion(op)))
+    return failure();
   widenFp8Arithmetic(op);
 
   LinearLayout layout = registerLayout(op.getInputTypes().front());
@@ -116,8 +119,10 @@ struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
+    // From outside in: a combine function that scans is refused as a whole.
     SmallVector<ScanOp> scans;
-    getOperation().walk([&](ScanOp op) { scans.push_back(op); });
+    getOperation().walk<WalkOrder::PreOrder>(
+        [&](ScanOp op) { scans.push_back(op); });
     if (scans.empty())
       return;
     auto targetInfo = targetInfoOf(getOperation());

@@ -2,7 +2,9 @@
 
 #include "Prefix.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "triton-scan/Analysis/CombineRegion.h"
 
 namespace mlir::triton::scan {
 
@@ -25,7 +27,8 @@ static Value castTo(OpBuilder &builder, Location loc, Value value, Type type) {
       .getResult(0);
 }
 
-Combiner::Combiner(ScanOp op, OpBuilder &builder) : op(op), builder(builder) {
+Combiner::Combiner(ScanOp op, OpBuilder &builder)
+    : op(op), builder(builder), speculates(canSpeculate(op)) {
   for (Type type : op.getElementTypes())
     scalarTypes.push_back(getScalarType(type));
 }
@@ -61,18 +64,46 @@ Tuple Combiner::select(Value condition, ValueRange ifTrue, ValueRange ifFalse) {
   return results;
 }
 
+Tuple Combiner::combineIf(Value condition, ValueRange earlier, ValueRange later,
+                          ValueRange otherwise) {
+  if (speculates)
+    return select(condition, combine(earlier, later), otherwise);
+  Location loc = op.getLoc();
+  auto branch = scf::IfOp::create(builder, loc, TypeRange(scalarTypes),
+                                  condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loc, combine(earlier, later));
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, otherwise);
+  return Tuple(branch.getResults());
+}
+
 Prefix Combiner::join(const Prefix &earlier, const Prefix &later) {
   if (earlier.isNone())
     return later;
   if (later.isNone())
     return earlier;
-  Tuple values = combine(earlier.values, later.values);
-  if (earlier.valid)
-    values = select(earlier.valid, values, later.values);
-  if (later.valid)
+  if (earlier.isAlways() && later.isAlways())
+    return Prefix::always(combine(earlier.values, later.values));
+  if (later.isAlways())
+    return Prefix::always(
+        combineIf(earlier.valid, earlier.values, later.values, later.values));
+  if (earlier.isAlways())
+    return Prefix::always(
+        combineIf(later.valid, earlier.values, later.values, earlier.values));
+  Tuple values;
+  if (speculates) {
+    values =
+        combineIf(earlier.valid, earlier.values, later.values, later.values);
     values = select(later.valid, values, earlier.values);
-  if (earlier.isAlways() || later.isAlways())
-    return Prefix::always(values);
+  } else {
+    Location loc = op.getLoc();
+    Tuple either = select(later.valid, later.values, earlier.values);
+    values =
+        combineIf(LLVM::AndOp::create(builder, loc, earlier.valid, later.valid),
+                  earlier.values, later.values, either);
+  }
   return {values,
           LLVM::OrOp::create(builder, op.getLoc(), earlier.valid, later.valid)};
 }

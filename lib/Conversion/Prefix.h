@@ -39,6 +39,11 @@ public:
   /// Returns `condition ? ifTrue : ifFalse` for each operand.
   Tuple select(Value condition, ValueRange ifTrue, ValueRange ifFalse);
 
+  /// Returns `condition ? fn(earlier, later) : otherwise`, without executing a
+  /// function that has effects where the condition is false.
+  Tuple combineIf(Value condition, ValueRange earlier, ValueRange later,
+                  ValueRange otherwise);
+
   /// Joins two neighbouring prefixes, either of which may be empty.
   Prefix join(const Prefix &earlier, const Prefix &later);
 
@@ -49,6 +54,7 @@ private:
   ScanOp op;
   OpBuilder &builder;
   SmallVector<Type> scalarTypes;
+  bool speculates;
   unsigned combines = 0;
 };
 

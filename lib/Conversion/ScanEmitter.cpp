@@ -171,8 +171,7 @@ SmallVector<Tuple> ScanEmitter::scanWithinWarp(ArrayRef<Tuple> values,
         continue;
       LaneShuffle::Result earlier =
           shuffle->fromEarlierHalf(own, bits.take_front(i + 1), reverse);
-      own = combiner.select(earlier.exists,
-                            combiner.combine(earlier.scalars, own), own);
+      own = combiner.combineIf(earlier.exists, earlier.scalars, own, own);
     }
   return inclusive;
 }
@@ -366,7 +365,11 @@ ScanEmitter::GroupPrefix ScanEmitter::foldGroups(ArrayRef<Tuple> totals,
                                                  bool wantTotal) {
   Tuple before = totals[0], sum = before;
   for (unsigned j = 1; j < isAfter.size(); ++j) {
-    sum = combiner.combine(wantTotal ? sum : before, totals[j]);
+    if (!wantTotal) {
+      before = combiner.combineIf(isAfter[j], before, totals[j], before);
+      continue;
+    }
+    sum = combiner.combine(sum, totals[j]);
     before = combiner.select(isAfter[j], sum, before);
   }
   if (wantTotal)

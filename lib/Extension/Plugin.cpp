@@ -16,6 +16,16 @@ static void addAbiSelfTest(PassManager *pm, const std::vector<std::string> &) {
   pm->addPass(triton::scan::createAbiSelfTestPass());
 }
 
+static void addCheckCombines(PassManager *pm,
+                             const std::vector<std::string> &) {
+  triton::scan::keepFirstError(*pm);
+  pm->addPass(triton::scan::createCheckCombinesPass());
+}
+
+static void registerCheckCombines() {
+  registerPass(triton::scan::createCheckCombinesPass);
+}
+
 static void addChooseScanLayout(PassManager *pm,
                                 const std::vector<std::string> &) {
   triton::scan::keepFirstError(*pm);
@@ -82,6 +92,7 @@ TRITON_PLUGIN_API const char *tritonScanTakeError() {
 
 TRITON_PLUGIN_API triton::plugin::PluginInfo *tritonGetPluginInfo() {
   static triton::plugin::PassInfo passes[] = {
+      {"check_combines", "1", addCheckCombines, registerCheckCombines},
       {"choose_scan_layout", "1", addChooseScanLayout,
        registerChooseScanLayout},
       {"inline_scans", "1", addInlineScans, registerInlineScans},

@@ -10,6 +10,7 @@ import sys
 import pytest
 import triton
 import triton.language as tl
+from conftest import CUDA_90
 from kernels import EXAMPLES, add, affine
 from triton.backends.compiler import GPUTarget
 from triton.compiler.errors import CompilationError
@@ -258,6 +259,71 @@ def test_interpreter(run_python):
     assert all("reverse must be True or False" in text for text in report["reverse"]), report
     assert report["negative"] == [[0, 1, 3, 6], [4, 9, 15, 22]]
     assert report["negative_reverse"] == [[4, 6, 8, 10], [4, 5, 6, 7]]
+
+
+@triton.jit(noinline=True)
+def barrier_apart(a, b):
+    tl.debug_barrier()
+    return a + b
+
+
+@triton.jit
+def waits(a, b):
+    if a > b:
+        tl.debug_barrier()
+    return a + b
+
+
+@triton.jit
+def calls(a, b):
+    return barrier_apart(a, b)
+
+
+@triton.jit
+def reduces(a, b):
+    return a + tl.max(tl.full([64], b, tl.float32))
+
+
+@triton.jit
+def scans(a, b):
+    return a + tl.sum(tl.cumsum(tl.full([64], b, tl.float32), 0))
+
+
+@triton.jit
+def scans_one(a, b):
+    return a + tl.sum(tl.cumsum(tl.full([1], b, tl.float32), 0))
+
+
+@triton.jit
+def combining(x, out, flag, FN: tl.constexpr, REVERSE: tl.constexpr):
+    i = tl.arange(0, 256)
+    v = tl.load(x + i)
+    for _ in range(flag):
+        v = tl.associative_scan(v, 0, FN, reverse=REVERSE)
+    tl.store(out + i, v)
+
+
+@pytest.mark.parametrize(
+    ("fn", "does"),
+    [
+        (waits, "waits at a barrier"),
+        (calls, "waits at a barrier"),
+        (reduces, "computes with a block"),
+        (scans, "computes with a block"),
+        (scans_one, "scans"),
+    ],
+)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("target", [CUDA_90, GPUTarget("hip", "gfx942", 64)], ids=str)
+def test_combine_function_that_takes_all_threads(compile_kernel, fn, does, reverse, target):
+    signature = {k: v for k, v in SIGNATURE.items() if k != "AXIS"} | {"FN": "constexpr"}
+    with pytest.raises(ScanLoweringError) as caught:
+        compile_kernel(combining, signature, {"FN": fn, "REVERSE": reverse}, target)
+    assert re.fullmatch(
+        rf".*test_errors\.py:\d+:\d+: 'tt\.scan' op cannot be lowered: its combine function {does}, "
+        r"which takes all threads together; it may use scalars only",
+        str(caught.value),
+    )
 
 
 @pytest.mark.parametrize("num_ctas", [2, 4])

@@ -96,7 +96,7 @@ CASES = {
     "other API": (lambda f, e: build_plugin(f, api="1"), "plugin API version 1, this Triton has 2"),
     "no pass": (
         lambda f, e: build_plugin(f, name="other"),
-        "lacks the pass choose_scan_layout .*other",
+        "lacks the pass check_combines .*other",
     ),
     "undefined symbol": (
         lambda f, e: build_plugin(f, undefined="_ZN4mlir7missingEv", call="_ZN4mlir7missingEv();"),

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from scan_values import check, fold
+from scan_values import check, fold, run
 from triton.language.extra import libdevice
 from triton.tools.ptx_sim import compile_kernel
 
@@ -252,6 +252,83 @@ class TestCombineFunctions:
             constexprs={"N": n, "FN": while_product},
             num_warps=num_warps,
         )
+
+
+@triton.jit
+def joined(first1, last1, first2, last2):
+    # Of two blocks that are neighbours, in either direction
+    tl.device_assert((last1 + 1 == first2) | (last2 + 1 == first1), "no neighbours")
+    return min(first1, first2), max(last1, last2)
+
+
+@triton.jit
+def stepwise(first1, last1, first2, last2):
+    # Without an end where the blocks are no neighbours
+    step = 1 if first2 > first1 else -1
+    if step > 0:
+        at = last1
+        end = first2
+    else:
+        at = first1
+        end = last2
+    while at + step != end:
+        at -= step * 4096
+    return min(first1, first2), max(last1, last2)
+
+
+@triton.jit
+def repeated_pairs(x, lows, highs, n, N: tl.constexpr, FN: tl.constexpr, REVERSE: tl.constexpr):
+    i = tl.arange(0, N)
+    low = tl.load(x + i)
+    high = low
+    for _ in range(n):
+        low, high = tl.associative_scan((tl.load(x + i),) * 2, 0, FN, reverse=REVERSE)
+    tl.store(lows + i, low)
+    tl.store(highs + i, high)
+
+
+@triton.jit
+def pairs_of_rows(x, lows, highs, n, N: tl.constexpr, FN: tl.constexpr, REVERSE: tl.constexpr):
+    i = tl.arange(0, 2)[:, None] * N + tl.arange(0, N)[None, :]
+    v = tl.load(x + tl.arange(0, N))[None, :] + 0 * i
+    low, high = tl.associative_scan((v, v), 1, FN, reverse=REVERSE)
+    tl.store(lows + i % N, low)
+    tl.store(highs + i % N, high)
+
+
+@pytest.mark.parametrize("fn", [joined, stepwise])
+@pytest.mark.parametrize(
+    ("kernel", "n", "num_warps", "num_ctas"),
+    [
+        (two, 16, 1, 1),
+        (two, 64, 1, 1),
+        (two, 128, 4, 1),
+        (two, 1024, 4, 1),
+        (two, 512, 16, 1),
+        (two, 512, 2, 2),
+        (repeated_pairs, 128, 4, 1),
+        (repeated_pairs, 512, 8, 1),
+        (repeated_pairs, 2048, 8, 1),
+        (pairs_of_rows, 512, 4, 1),
+    ],
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_only_neighbours_are_combined(fn, kernel, n, num_warps, num_ctas, reverse):
+    """What a combine function asserts, or takes for granted to end, holds whenever it runs."""
+    x = np.arange(n, dtype=np.int32)
+    inputs, scalars = ([x, x], []) if kernel is two else ([x], [2])
+    low, high = run(
+        kernel,
+        inputs,
+        [x, x],
+        scalars,
+        {"N": n, "FN": fn, "REVERSE": reverse},
+        num_warps=num_warps,
+        num_ctas=num_ctas,
+        debug=True,
+    )
+    np.testing.assert_array_equal(low, x if reverse else np.zeros_like(x))
+    np.testing.assert_array_equal(high, np.full_like(x, n - 1) if reverse else x)
 
 
 @triton.jit

@@ -32,6 +32,8 @@ CHECKSUM_PATH = EXTENSION_PATH.with_suffix(".sha256")
 PLUGIN_API_VERSION = 2
 # The passes of the lowering, in their order.
 LOWERING = ("choose_scan_layout", "lower_flip", "lower_scan")
+# The one that runs before upstream's passes over TTGIR.
+CHECK = "check_combines"
 # Those that run around upstream's warp specialisation.
 AROUND_WARP_SPECIALIZATION = ("outline_scans", "inline_scans")
 
@@ -120,7 +122,7 @@ def _open_checked(path: Path) -> ctypes.CDLL:
     if built_for != __version__:
         raise ExtensionError(f"{path} was built for Triton {built_for}, this is {__version__}")
     names = [(info.passes[i].name or b"").decode() for i in range(info.num_passes)]
-    wanted = (*LOWERING, *AROUND_WARP_SPECIALIZATION)
+    wanted = (CHECK, *LOWERING, *AROUND_WARP_SPECIALIZATION)
     if missing := [name for name in wanted if name not in names]:
         raise ExtensionError(f"{path} lacks the pass {missing[0]} (it has: {', '.join(names)})")
     return library

@@ -8,6 +8,10 @@
 
 namespace mlir::triton::scan {
 
+/// Creates the pass that fails, with an error, at the first scan whose combine
+/// function contains what all threads have to do together.
+std::unique_ptr<Pass> createCheckCombinesPass();
+
 /// Creates the pass that gives scans, and the elementwise ops and loop-carried
 /// values around them, the layout in which they cost least, the conversions at
 /// the border included; see ScanCost.h for the costs.

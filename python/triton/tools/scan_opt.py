@@ -121,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         "--status", action="store_true", help="only print whether the native lowering is available"
     )
     for name, text in (
+        ("check-combines", "refuse combine functions that take all threads together"),
         ("choose-scan-layout", "give scans the cheapest layout"),
         ("outline-scans", "make scans opaque before warps are specialised"),
         ("inline-scans", "put the outlined scans back"),
