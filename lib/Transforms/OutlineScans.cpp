@@ -21,6 +21,7 @@
 #include "triton-scan/Transforms/Passes.h"
 #include "triton/Dialect/TritonGPU/IR/Dialect.h"
 #include "triton/Dialect/TritonNvidiaGPU/IR/Dialect.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallString.h"
 
 namespace mlir::triton::scan {
@@ -58,24 +59,24 @@ bool permutesAxes(FuncOp function) {
   return result.wasInterrupted();
 }
 
-/// Copies constants from outside into the region. Returns false where it uses
-/// other values from outside.
-bool isolate(ScanOp scan) {
+/// Copies constants from outside into the region, and returns the other values
+/// that it uses from there.
+SmallVector<Value> isolate(ScanOp scan) {
   Block &body = scan.getCombineOp().front();
-  bool isolated = true;
+  llvm::SetVector<Value> captured;
   scan.getCombineOp().walk([&](Operation *op) {
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = operand.get();
       if (scan.getCombineOp().isAncestor(value.getParentRegion()))
         continue;
-      auto constant = value.getDefiningOp<arith::ConstantOp>();
-      isolated &= constant != nullptr;
-      if (constant)
+      if (auto constant = value.getDefiningOp<arith::ConstantOp>())
         operand.set(
             OpBuilder::atBlockBegin(&body).clone(*constant)->getResult(0));
+      else
+        captured.insert(value);
     }
   });
-  return isolated;
+  return captured.takeVector();
 }
 
 void outline(ScanOp scan, unsigned number) {
@@ -83,24 +84,26 @@ void outline(ScanOp scan, unsigned number) {
   SmallString<32> name;
   (outlinedPrefix + Twine(number)).toVector(name);
 
+  SmallVector<Value> inputs(scan->getOperands());
+  llvm::append_range(inputs, isolate(scan));
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
-  auto function = FuncOp::create(
-      builder, scan.getLoc(), name,
-      builder.getFunctionType(scan->getOperandTypes(), scan->getResultTypes()));
+  auto function =
+      FuncOp::create(builder, scan.getLoc(), name,
+                     builder.getFunctionType(ValueRange(inputs).getTypes(),
+                                             scan->getResultTypes()));
   function.setPrivate();
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToStart(entry);
   IRMapping mapping;
-  mapping.map(scan->getOperands(), entry->getArguments());
+  mapping.map(inputs, entry->getArguments());
   Operation *copy = builder.clone(*scan, mapping);
   ReturnOp::create(builder, scan.getLoc(), copy->getResults());
 
   builder.setInsertionPoint(scan);
   auto opaque = ElementwiseInlineAsmOp::create(
       builder, scan.getLoc(), scan->getResultTypes(), name,
-      /*constraints=*/"", /*pure=*/true, /*packed_element=*/1,
-      scan->getOperands());
+      /*constraints=*/"", /*pure=*/true, /*packed_element=*/1, inputs);
   opaque->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
   scan.replaceAllUsesWith(opaque->getResults());
   scan.erase();
@@ -116,7 +119,7 @@ LogicalResult inlineBack(ElementwiseInlineAsmOp opaque, ScanOp scan) {
               "for the loop";
   OpBuilder builder(opaque);
   IRMapping mapping;
-  mapping.map(scan->getOperands(), opaque->getOperands());
+  mapping.map(scan->getBlock()->getArguments(), opaque->getOperands());
   Operation *copy = builder.clone(*scan, mapping);
   copy->setDiscardableAttrs(opaque->getDiscardableAttrDictionary());
   for (auto [result, old] :
@@ -166,8 +169,7 @@ struct OutlineScansPass
         }
     });
     for (auto [number, scan] : llvm::enumerate(scans))
-      if (isolate(scan))
-        outline(scan, number);
+      outline(scan, number);
   }
 
   bool remarks;

@@ -39,6 +39,11 @@ def saturating(a, b):
 
 
 @triton.jit
+def counting(a, b):
+    return a + b + tl.num_programs(1)
+
+
+@triton.jit
 def turned(z, WHAT: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
     # What a kernel does with a product; all of it exact for small integers.
     if WHAT == "sum":
@@ -53,6 +58,9 @@ def turned(z, WHAT: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
         z = z * sign
     elif WHAT == "branch":
         z = tl.associative_scan(tl.abs(z), AXIS, saturating, reverse=REVERSE)
+    elif WHAT == "captured":
+        # The count is computed once, here, for the combine function as well.
+        z = tl.associative_scan(z + tl.num_programs(1), AXIS, counting, reverse=REVERSE)
     elif WHAT == "both":
         z = tl.flip(tl.associative_scan(tl.flip(z, AXIS), AXIS, add, reverse=REVERSE), AXIS)
     elif WHAT == "axes":
@@ -113,13 +121,16 @@ def turned_numpy(z: np.ndarray, what: str, axis: int, reverse: bool) -> np.ndarr
         return maps[0] * maps[1]
     if what == "branch":
         return np.minimum(scanned(np.abs(z), axis, reverse), 1000.0)
+    if what == "captured":
+        ones = np.ones_like(z)
+        return scanned(z + 1, axis, reverse) + scanned(ones, axis, reverse) - 1
     if what == "both":
         return scanned(z, axis, not reverse)
     assert what == "axes"
     return scanned(scanned(z, 1 - axis, reverse), axis, not reverse)
 
 
-WHATS = ("sum", "cumsum", "flip", "pair", "branch", "both", "axes")
+WHATS = ("sum", "cumsum", "flip", "pair", "branch", "captured", "both", "axes")
 POINTERS = {"x": "*fp16", "y": "*fp16", "out": "*fp32", "n": "i32"}
 
 
@@ -160,7 +171,7 @@ def test_compiles(compile_kernel, target, axis, kernel, what):
     assert is_specialized(kernel.asm["ttgir"]) == (target is BLACKWELL or rows_stay_apart)
 
 
-@pytest.mark.parametrize("what", ["sum", "flip", "pair", "branch"])
+@pytest.mark.parametrize("what", ["sum", "flip", "pair", "branch", "captured"])
 @pytest.mark.parametrize("target", [HOPPER, BLACKWELL], ids=lambda t: str(t.arch))
 def test_inside_the_loop(compile_kernel, target, what):
     kernel = compiled(compile_kernel, product, target, WHAT=what, INSIDE=True)

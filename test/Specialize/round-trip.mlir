@@ -1,9 +1,10 @@
 // A scan near a loop to be specialised becomes an opaque op, and comes back as it was, also where the
-// op was split along another axis, and with the constants of its region.
+// op was split along another axis, and with the constants of its region. A value that the region captures is
+// an operand meanwhile.
 
 // RUN: triton-scan-opt --outline-scans %s | FileCheck %s --check-prefix=OUT
 // RUN: triton-scan-opt --outline-scans --inline-scans %s | FileCheck %s --check-prefix=BACK
-// RUN: triton-scan-opt --outline-scans %s | sed '/triton_scan.outlined.*pure/s/128x64/64x64/g; /@rows/,/tt.return/s/128x64/64x64/g' \
+// RUN: triton-scan-opt --outline-scans %s | sed '/triton_scan.outlined.0.*pure/s/128x64/64x64/g; /@rows/,/tt.return/s/128x64/64x64/g' \
 // RUN:   | triton-scan-opt --inline-scans - | FileCheck %s --check-prefix=SPLIT
 
 #l = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
@@ -34,6 +35,21 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
     }) : (tensor<128x64xf32, #l>) -> tensor<128x64xf32, #l>
     tt.return %s : tensor<128x64xf32, #l>
   }
+
+  tt.func public @captured(%x: tensor<128x64xf32, #l>, %n: i32, %g: f32) -> tensor<128x64xf32, #l> {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %y = scf.for %i = %zero to %n step %one iter_args(%z = %x) -> (tensor<128x64xf32, #l>) : i32 {
+      %s = "tt.scan"(%z) <{axis = 1 : i32, reverse = true}> ({
+      ^bb0(%a: f32, %b: f32):
+        %c = arith.mulf %a, %g : f32
+        %d = arith.addf %c, %b : f32
+        tt.scan.return %d : f32
+      }) : (tensor<128x64xf32, #l>) -> tensor<128x64xf32, #l>
+      scf.yield %s : tensor<128x64xf32, #l>
+    } {tt.warp_specialize}
+    tt.return %y : tensor<128x64xf32, #l>
+  }
 }
 
 // OUT-LABEL: @rows
@@ -42,6 +58,10 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // OUT: tt.warp_specialize
 // OUT-LABEL: @plain
 // OUT: "tt.scan"
+// OUT-LABEL: @captured(
+// OUT-SAME: [[G:%[^:]+]]: f32)
+// OUT-NOT: tt.scan
+// OUT: tt.elementwise_inline_asm "triton_scan.outlined.1" {{.*}}pure = true} %{{.+}}, [[G]] : tensor<128x64xf32
 // OUT-LABEL: tt.func private @triton_scan.outlined.0
 // OUT: "tt.scan"{{.*}}reverse = true
 
@@ -50,6 +70,10 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 // BACK: arith.constant 2.0
 // BACK: arith.mulf
 // BACK: }) {async_task_id = array<i32: 1>} : (tensor<128x64xf32
+// BACK-LABEL: @captured(
+// BACK-SAME: [[G:%[^:]+]]: f32)
+// BACK: "tt.scan"(%{{[^,]+}}) <{axis = 1 : i32, reverse = true}>
+// BACK: arith.mulf %{{.+}}, [[G]]
 // BACK-NOT: outlined
 
 // SPLIT-LABEL: @rows
