@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import triton
 import triton.language as tl
@@ -100,6 +101,42 @@ def returns_half(a, b):
 @triton.jit
 def returns_constant(a, b):
     return 1.0
+
+
+@triton.jit
+def a_builtin(x, out, flag, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    tl.store(out, tl.associative_scan(tl.load(x + tl.arange(0, 16)), 0, tl.maximum))
+
+
+@triton.jit
+def tuple_in_tuple(x, out, flag, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    v = tl.load(x + tl.arange(0, 16))
+    tl.associative_scan(((v, 1), v), 0, affine)
+
+
+NUMPY_AXIS = tl.constexpr(np.int64(0))
+NUMPY_TRUE = tl.constexpr(np.bool_(True))
+
+
+@triton.jit
+def numpy_axis(x, out, flag, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    tl.store(out, tl.associative_scan(tl.load(x + tl.arange(0, 16)), NUMPY_AXIS, add))
+
+
+@triton.jit
+def numpy_reverse(x, out, flag, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    tl.store(out, tl.associative_scan(tl.load(x + tl.arange(0, 16)), 0, add, reverse=NUMPY_TRUE))
+
+
+@triton.jit
+def returns_tuple(a, b):
+    return ((a, b),)
+
+
+@triton.jit
+def nested_result(x, out, flag, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    v = tl.load(x + tl.arange(0, 16))
+    tl.store(out + tl.arange(0, 16), tl.associative_scan(v, 0, returns_tuple))
 
 
 @triton.jit
@@ -198,6 +235,17 @@ class TestAxisAndReverse:
         (constant_input, "input must be a tensor or a tuple of tensors, got 3 of type int"),
         (empty_tuple, "at least one operand, got an empty tuple"),
         (not_a_function, "combine_fn must be a function marked with @triton.jit, got 7"),
+        (a_builtin, "marked with @triton.jit, got maximum of type function$"),
+        (
+            tuple_in_tuple,
+            r"operand 0 is a tuple of a value .*, of type .*fp32.* and 1 of type int$",
+        ),
+        (numpy_axis, r"got np\.int64\(0\) of type numpy\.int64$"),
+        (numpy_reverse, r"got np\.True_ of type numpy\.bool;"),
+        (
+            nested_result,
+            r"it returns a tuple of a value .* of type fp32 and a value .* of type fp32",
+        ),
         (too_few, r"combine_fn returns_one must return 2 value\(s\), .* it returns 1"),
         (too_many, r"combine_fn returns_two must return 1 value\(s\), .* it returns 2"),
         (nothing, "combine_fn returns_nothing must return"),
@@ -320,8 +368,8 @@ def test_combine_function_that_takes_all_threads(compile_kernel, fn, does, rever
     with pytest.raises(ScanLoweringError) as caught:
         compile_kernel(combining, signature, {"FN": fn, "REVERSE": reverse}, target)
     assert re.fullmatch(
-        rf".*test_errors\.py:\d+:\d+: 'tt\.scan' op cannot be lowered: its combine function {does}, "
-        r"which takes all threads together; it may use scalars only",
+        r".*test_errors\.py:\d+:\d+: 'tt\.scan' op cannot be lowered: its combine "
+        rf"function {does}, which takes all threads together; it may use scalars only",
         str(caught.value),
     )
 

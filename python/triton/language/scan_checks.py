@@ -13,11 +13,19 @@ def _unwrap(value: object) -> object:
 
 def _describe(value: object) -> str:
     from .core import tensor
+    from .core import tuple as tl_tuple
 
     value = _unwrap(value)
     if isinstance(value, tensor):
         return f"a value known only at run time, of type {value.type}"
-    return f"{value!r} of type {type(value).__name__}"
+    is_tuple = isinstance(value, (tuple, list, tl_tuple))
+    if is_tuple and any(isinstance(part, tensor) for part in value):
+        return f"a tuple of {' and '.join(_describe(part) for part in value)}"
+    kind = type(value)
+    # Not the address of a function; and NumPy calls its types as Python does.
+    text = getattr(value, "__name__", None) or repr(value)
+    module = "numpy." if kind.__module__ == "numpy" else ""
+    return f"{text} of type {module}{kind.__name__}"
 
 
 def check_arguments(
