@@ -76,8 +76,8 @@ MUTATIONS = [
     Mutation(
         "operands swapped between lanes",
         _EMITTER,
-        "combiner.combine(earlier.scalars, own)",
-        "combiner.combine(own, earlier.scalars)",
+        "combiner.combineIf(earlier.exists, earlier.scalars, own, own)",
+        "combiner.combineIf(earlier.exists, own, earlier.scalars, own)",
     ),
     Mutation(
         "operands swapped between registers",
@@ -130,8 +130,8 @@ MUTATIONS = [
     Mutation(
         "the mask of an empty prefix forgotten",
         _PREFIX,
-        "if (earlier.valid)",
-        "if (false)",
+        "combineIf(earlier.valid, earlier.values, later.values, later.values));",
+        "combine(earlier.values, later.values));",
     ),
     Mutation(
         "warps in the wrong order in reverse",
