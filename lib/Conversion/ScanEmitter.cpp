@@ -221,10 +221,17 @@ bool ScanEmitter::isRaked(unsigned run) {
       runs[run].size() != threadsPerWarp() || slotsOf(run).size() != 1)
     return false;
   unsigned numWarps = runs[run + 1].size();
+  if (numWarps < minWarpsToRake || numWarps > maxWarpsToRake ||
+      !innermostLoopOf(op))
+    return false;
   unsigned wordsPerTotal = WordPacking(combiner.types()).numWords();
-  unsigned most = std::max(numWarps, numRegisters(layout)) * wordsPerTotal;
-  return numWarps >= minWarpsToRake && numWarps <= maxWarpsToRake &&
-         most <= maxWordsToRake && innermostLoopOf(op);
+  unsigned wordsOfThread =
+      std::max(numWarps, numRegisters(layout)) * wordsPerTotal;
+  auto warpDim = StringAttr::get(op.getContext(), dimNameOf(Owner::Warp));
+  unsigned numThreads = threadsPerWarp() * layout.getInDimSize(warpDim);
+  unsigned wordsOfBuffer = numThreads * llvm::PowerOf2Ceil(wordsPerTotal);
+  return wordsOfThread <= maxWordsToRake &&
+         wordsOfBuffer <= maxSharedWordsToRake;
 }
 
 SmallVector<ScanEmitter::Carry>

@@ -56,6 +56,9 @@ private:
   /// figures are measured (benchmarks/NOTES.md).
   static constexpr unsigned minWarpsToRake = 4, maxWarpsToRake = 8,
                             maxWordsToRake = 16;
+  /// Nor may it take more words of shared memory, in each of two buffers: the
+  /// kernel's own have to fit beside them.
+  static constexpr unsigned maxSharedWordsToRake = 1024;
 
   /// The prefixes that end before a block and at its end.
   struct Carry {
