@@ -1,7 +1,7 @@
 //===- Clusters.cpp - Scans and flips that cross CTAs ---------------------===//
 
 #include "Clusters.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "triton/Dialect/Triton/IR/Dialect.h"
 
@@ -21,11 +21,7 @@ void allowInlining(Operation *op) {
 
 Value clusterBlockId(OpBuilder &builder, Location loc) {
   // Not Triton's nvg.cluster_id: a function with one is never inlined.
-  return LLVM::CallIntrinsicOp::create(
-             builder, loc, builder.getI32Type(),
-             builder.getStringAttr("llvm.nvvm.read.ptx.sreg.cluster.ctarank"),
-             ValueRange())
-      .getResult(0);
+  return NVVM::ClusterId::create(builder, loc, builder.getI32Type());
 }
 
 } // namespace mlir::triton::scan
