@@ -19,17 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from fetch import locked, running_python_tag
 
-from build_helpers import source_tree
-from build_helpers.steps import (
-    FAILURES,
-    BuildError,
-    configure,
-    default_jobs,
-    explain,
-    find_program,
-    find_tool,
-    run_step,
-)
+from build_helpers import source_tree, steps
 
 REPO = source_tree.REPO
 # What the CMake targets make: our objects alone, libtriton.so, and the tools that tests run.
@@ -42,22 +32,22 @@ def find_clang() -> tuple[str, str]:
     there are none."""
     named = os.environ.get("CC"), os.environ.get("CXX")
     if all(named):
-        found = find_program(named[0]), find_program(named[1])
+        found = steps.find_program(named[0]), steps.find_program(named[1])
         if not all(found):
-            raise BuildError(
+            raise steps.BuildError(
                 f"CC={named[0]} or CXX={named[1]} is no compiler on this machine; unset both to "
                 "use clang-22."
             )
         return found
     if any(named):
-        raise BuildError("set both CC and CXX, to clang and clang++, or neither.")
+        raise steps.BuildError("set both CC and CXX, to clang and clang++, or neither.")
     root = Path(os.environ.get("LLVM_SYSPATH") or "/usr/lib/llvm-22")
     folders = os.pathsep.join([str(root / "bin"), os.environ.get("PATH", os.defpath)])
     for cc, cxx in (("clang", "clang++"), ("clang-22", "clang++-22")):
         found = shutil.which(cc, path=folders), shutil.which(cxx, path=folders)
         if all(found):
             return found[0], found[1]
-    raise BuildError(
+    raise steps.BuildError(
         "there is no clang for the source base: install clang-22 (Debian 12 or newer, or "
         "apt.llvm.org), or set CC and CXX."
     )
@@ -81,7 +71,7 @@ def build(
     The running Python needs pybind11.  Raises BuildError.
     """
     start = time.monotonic()
-    jobs = jobs or default_jobs()
+    jobs = jobs or steps.default_jobs()
     build_dir = build_directory(assertions)
     build_dir.mkdir(parents=True, exist_ok=True)
     cc, cxx = find_clang()
@@ -90,16 +80,16 @@ def build(
         "TRITON_SOURCE": str(tree),
         "TRITON_ASSERTIONS": "ON" if assertions else "OFF",
         "Python3_EXECUTABLE": sys.executable,
-        "CMAKE_MAKE_PROGRAM": find_tool("ninja"),
+        "CMAKE_MAKE_PROGRAM": steps.find_tool("ninja"),
         "CMAKE_C_COMPILER": cc,
         "CMAKE_CXX_COMPILER": cxx,
     }
     log = build_dir / "build.log"
     with locked(build_dir / "lock") as lock:  # two Ninjas in one directory spoil it
         log.write_text("")
-        configure(build_dir, settings, log, "source")
-        command = [find_tool("cmake"), "--build", str(build_dir), "--parallel", str(jobs)]
-        run_step([*command, "--target", *targets], log, "source", keep=(lock,))
+        steps.configure(build_dir, settings, log, "source")
+        command = [steps.find_tool("cmake"), "--build", str(build_dir), "--parallel", str(jobs)]
+        steps.run_step([*command, "--target", *targets], log, "source", keep=(lock,))
     seconds = time.monotonic() - start
     print(f"[source] {' and '.join(targets)} ({seconds:.0f} s)", file=sys.stderr, flush=True)
     return build_dir / "bin"
@@ -117,8 +107,8 @@ def main() -> int:
     try:
         with source_tree.prepared() as tree:
             print(build(tree, options.targets or LIBRARY, options.assertions, options.jobs))
-    except FAILURES as error:
-        print(f"source_build.py: {explain(error)}", file=sys.stderr)
+    except steps.FAILURES as error:
+        print(f"source_build.py: {steps.explain(error)}", file=sys.stderr)
         return 1
     return 0
 

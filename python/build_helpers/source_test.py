@@ -36,6 +36,7 @@ REPO = source_tree.REPO
 OURS = (
     "test_numerics.py",
     "test_scan_programs.py",
+    "test_scan_loops.py",
     "test_errors.py",
     "test_knobs.py",
     "test_noinline.py",

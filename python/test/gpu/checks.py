@@ -42,6 +42,7 @@ POINTS = {
         "test_warp_specialize.*",
         "test_noinline.*",
         "test_scan_programs.*",
+        "test_scan_loops.*",
     ),
     "5 Gluon": ("test_gluon.*",),
     "7 tl.flip": ("gpu.larger_newer.test_7_*", "test_flip.*"),

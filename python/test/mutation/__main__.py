@@ -35,6 +35,7 @@ KERNEL_FILES = (
     "test_fuzz.py",
     "test_cases.py",
     "test_scan_programs.py",
+    "test_scan_loops.py",
     "test_auto_specialize.py",
     "test_noinline.py",
 )
