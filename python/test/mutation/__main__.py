@@ -1,6 +1,6 @@
 """Builds each mutation of lib/ and runs the fast suite against it: `make mutants`.
 
-    python python/test/mutation [--only TEXT] [--seed SEED]
+    python python/test/mutation [--only TEXT ...] [--seed SEED]
 
 Works on a copy of the tree below build/mutation, where only the changed file is compiled again.
 Writes README.md beside this file; with --only, the rows of those mutations.  The exit status is 1
@@ -205,11 +205,16 @@ def _renew(readme: Path, rows: list[str]) -> None:
 def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="", help="only mutations whose name has this text")
+    parser.add_argument(
+        "--only", nargs="+", help="only the mutations whose name has one of these texts"
+    )
     parser.add_argument("--seed", type=int, default=2026)
     options = parser.parse_args()
     tree = WORK / "tree"
     rows, survivors = [], []
+
+    def chosen(name: str) -> bool:
+        return not options.only or any(text in name for text in options.only)
 
     def note(name: str, file: str, outcome: Outcome) -> None:
         caught = outcome.caught or "NOT CAUGHT"
@@ -232,10 +237,10 @@ def main() -> int:
         if baseline.caught:
             raise MutationError(f"the suite fails without a mutation: {baseline.caught}")
         print(f"[mutants] without one: {baseline.scans} scans", flush=True)
-        if options.only in DROPPED_BARRIER:
+        if chosen(DROPPED_BARRIER):
             note(DROPPED_BARRIER, "-", _run_suite(overlay, tree, options.seed, drop_barrier=True))
         for mutation in MUTATIONS:
-            if options.only in mutation.name:
+            if chosen(mutation.name):
                 note(mutation.name, mutation.file, _check(mutation, tree, overlay, options.seed))
     except MutationError as error:
         print(f"mutants: {error}", file=sys.stderr)
