@@ -47,9 +47,9 @@ it and runs the fast suite against it: the fuzzer (seed {seed}, at most {program
 NVIDIA, about as many for AMD), up to its first failure; if it finds nothing, `test_fuzz.py -k
 test_found` and a few kernels of other tests (`-k "{kernels}"`).
 A mutation that nothing catches makes `make mutants` fail. `--only TEXT` renews the rows whose name
-has that text.
+has that text; the others may be older.
 
-Without a mutation the fuzzer checked {scans} scans and the kernels passed.
+Without a mutation the fuzzer last checked {scans} scans and the kernels passed.
 
 | mutation | file | caught by |
 |---|---|---|
@@ -189,17 +189,10 @@ def _cell(text: str) -> str:
     return text if len(text) <= 160 else f"{text[:160]}..."
 
 
-def _renew(readme: Path, rows: list[str]) -> None:
-    """Replace the rows of the same names, and append new ones."""
-    lines = readme.read_text().splitlines(keepends=True)
-    names = [line.split(" | ")[0] for line in lines]
-    for row in rows:
-        name = row.split(" | ")[0]
-        if name in names:
-            lines[names.index(name)] = row
-        else:
-            lines.append(row)
-    readme.write_text("".join(lines))
+def _renewed(old: list[str], rows: list[str]) -> list[str]:
+    """Return the old rows with those of the same names replaced, and new ones appended."""
+    by_name = {row.split(" | ")[0]: row for row in (*old, *rows)}
+    return list(by_name.values())
 
 
 def main() -> int:
@@ -245,15 +238,16 @@ def main() -> int:
     except MutationError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 1
+    checked, readme = len(rows), HERE / "README.md"
     if options.only:
-        _renew(HERE / "README.md", rows)
-    else:
-        introduction = _INTRODUCTION.format(
-            seed=options.seed, programs=PROGRAMS, kernels=KERNELS, scans=baseline.scans
-        )
-        (HERE / "README.md").write_text(introduction + "".join(rows))
+        lines = readme.read_text().splitlines(keepends=True)
+        rows = _renewed(lines[lines.index("|---|---|---|\n") + 1 :], rows)
+    introduction = _INTRODUCTION.format(
+        seed=options.seed, programs=PROGRAMS, kernels=KERNELS, scans=baseline.scans
+    )
+    readme.write_text(introduction + "".join(rows))
     minutes = (time.monotonic() - start) / 60
-    print(f"[mutants] {len(rows)} mutations, {len(survivors)} not caught, {minutes:.0f} minutes")
+    print(f"[mutants] {checked} mutations, {len(survivors)} not caught, {minutes:.0f} minutes")
     return 1 if survivors else 0
 
 
