@@ -22,6 +22,9 @@ static void add(PassManager &pm, std::unique_ptr<Pass> pass) {
 
 void init_triton_native_scan(py::module &&m) {
   m.doc() = "The native lowering of scans";
+  m.def("add_check_combines", [](PassManager &pm) {
+    add(pm, triton::scan::createCheckCombinesPass());
+  });
   m.def("add_check_scans",
         [](PassManager &pm) { add(pm, triton::scan::createCheckScansPass()); });
   m.def("add_choose_scan_layout", [](PassManager &pm) {

@@ -8,6 +8,7 @@
 namespace mlir::triton::scan {
 
 void registerPasses() {
+  registerPass(createCheckCombinesPass);
   registerPass(createCheckScansPass);
   registerPass(createChooseScanLayoutPass);
   registerPass([] { return createLowerScanPass(); });

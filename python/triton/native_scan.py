@@ -287,13 +287,17 @@ def _take_error(library: _Library) -> str | None:
     return None if text is None else text.decode(errors="replace")
 
 
+def _run(pm, module, label: str) -> None:
+    # The Triton of the source base gives its runs no labels.
+    pm.run(module, *([] if is_built_in() else [label]))
+
+
 def run_reporting(pm, module, label: str) -> None:
     """Run the pass manager; raises ScanLoweringError with the text of a pass's own diagnostic."""
     library = load()
     _take_error(library)  # nothing old
     try:
-        # The Triton of the source base gives its runs no labels.
-        pm.run(module, *([label] if isinstance(library, ctypes.CDLL) else []))
+        _run(pm, module, label)
     except RuntimeError as error:
         if (text := _take_error(library)) is None:
             raise
@@ -301,7 +305,7 @@ def run_reporting(pm, module, label: str) -> None:
 
 
 def run_pass(pm, module, name: str, option: str | None):
-    """Run `pm`, then a pass of the extension, and return a fresh pass manager.
+    """Run `pm`, then a pass of ours, and return a fresh pass manager.
 
     With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.
     A run of its own, so that a refusal is told apart from the failures of other passes.
@@ -310,7 +314,7 @@ def run_pass(pm, module, name: str, option: str | None):
         return pm
     from triton._C.libtriton import ir
 
-    pm.run(module, f"before {name}")
+    _run(pm, module, f"before {name}")
     own = ir.pass_manager(module.context)
     own.enable_debug()
     add_pass(own, name)
