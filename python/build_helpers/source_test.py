@@ -49,7 +49,7 @@ LEFT_OUT = {
     "cumsum_member": "this Triton cannot call x.cumsum(), a function, as a member",
     "constant-": "this Triton makes a tensor of a number that a combine function returns",
     "test_interpreter": "the interpreter is upstream's own",
-    "functions_that_cross_ctas or InlinedWhereItCrossesCtas": "totals cannot be shared between CTAs",
+    "functions_that_cross_ctas or InlinedWhereItCrossesCtas": "CTAs cannot share totals here",
     "only_neighbours and 512-2-2": "nor here",
 }
 # Of the sources' Python tests those that launch no kernel; some want a target and names of torch,
