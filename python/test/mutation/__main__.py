@@ -44,8 +44,8 @@ _INTRODUCTION = """\
 
 Written by `make mutants`, which makes one deliberate mistake at a time in a copy of `lib/`, builds
 it and runs the fast suite against it: the fuzzer (seed {seed}, at most {programs} programs for
-NVIDIA, about as many for AMD), up to its first failure; if it finds nothing, `test_fuzz.py -k
-test_found` and a few kernels of other tests (`-k "{kernels}"`).
+NVIDIA, about as many for AMD), up to its first failure; if it finds nothing, or its programs do not
+get there, `test_fuzz.py -k test_found` and a few kernels of other tests (`-k "{kernels}"`).
 A mutation that nothing catches makes `make mutants` fail. `--only TEXT` renews the rows whose name
 has that text; the others may be older.
 
@@ -136,40 +136,51 @@ def _put(extension: Path, overlay: Path) -> None:
     target.with_suffix(".sha256").write_text(f"{digest}\n")
 
 
-def _run_suite(overlay: Path, tree: Path, seed: int, drop_barrier: bool = False) -> Outcome:
-    tests = tree / "python/test"
-    environment = os.environ | {
+def _environment(overlay: Path) -> dict[str, str]:
+    return os.environ | {
         "PYTHONPATH": str(overlay),
         "TRITON_CACHE_DIR": str(WORK / "cache"),
         "TRITON_DEFAULT_FP_FUSION": "1",
     }
-    command = [sys.executable, str(tests / "mutation/check.py"), str(seed), str(PROGRAMS)]
+
+
+def _fuzz(overlay: Path, tree: Path, seed: int, drop_barrier: bool = False) -> Outcome:
+    check = str(tree / "python/test/mutation/check.py")
+    command = [sys.executable, check, str(seed), str(PROGRAMS)]
     command += ["--drop-barrier"] * drop_barrier
-    checked = subprocess.run(command, env=environment, capture_output=True, text=True)
+    checked = subprocess.run(command, env=_environment(overlay), capture_output=True, text=True)
     if checked.returncode:
         asserted = [line for line in checked.stderr.splitlines() if "Assertion" in line]
         how = asserted[0].split("Assertion", 1)[1] if asserted else checked.stderr[-300:]
         return Outcome(f"fuzzer: the compiler aborts: {how.strip()}", 0)
     found = json.loads(checked.stdout.splitlines()[-1])
-    if found["error"]:
-        text = f"fuzzer: {found['error']} after {found['scans']} scans: {found['text']}"
-        return Outcome(text, found["scans"])
-    if drop_barrier:
+    if not found["error"]:
         return Outcome(None, found["scans"])
+    text = f"fuzzer: {found['error']} after {found['scans']} scans: {found['text']}"
+    return Outcome(text, found["scans"])
+
+
+def _run_kernels(overlay: Path, tree: Path) -> str | None:
+    """Return what failed, or None.  Raises MutationError."""
     pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-    files = [str(tests / name) for name in KERNEL_FILES]
+    files = [str(tree / "python/test" / name) for name in KERNEL_FILES]
     kernels = subprocess.run(
         [*pytest, "-k", f"test_found or {KERNELS}", *files],
-        env=environment,
+        env=_environment(overlay),
         capture_output=True,
         text=True,
     )
     if kernels.returncode == 0:
-        return Outcome(None, found["scans"])
+        return None
     failed = [line for line in kernels.stdout.splitlines() if line.startswith("FAILED")]
     if kernels.returncode > 1:
         raise MutationError(f"pytest did not run:\n{kernels.stdout}{kernels.stderr}")
-    return Outcome(failed[0].split("/")[-1] if failed else "the compiler aborts", found["scans"])
+    return failed[0].split("/")[-1] if failed else "the compiler aborts"
+
+
+def _run_suite(overlay: Path, tree: Path, seed: int, fuzzed: bool = True) -> Outcome:
+    fuzz = _fuzz(overlay, tree, seed) if fuzzed else Outcome(None, 0)
+    return fuzz if fuzz.caught else Outcome(_run_kernels(overlay, tree), fuzz.scans)
 
 
 def _check(mutation: Mutation, tree: Path, overlay: Path, seed: int) -> Outcome:
@@ -179,7 +190,7 @@ def _check(mutation: Mutation, tree: Path, overlay: Path, seed: int) -> Outcome:
     try:
         path.write_text(original.replace(mutation.old, mutation.new))
         _put(_build(tree), overlay)
-        return _run_suite(overlay, tree, seed)
+        return _run_suite(overlay, tree, seed, mutation.fuzzed)
     finally:
         path.write_text(original)
 
@@ -231,7 +242,7 @@ def main() -> int:
             raise MutationError(f"the suite fails without a mutation: {baseline.caught}")
         print(f"[mutants] without one: {baseline.scans} scans", flush=True)
         if chosen(DROPPED_BARRIER):
-            note(DROPPED_BARRIER, "-", _run_suite(overlay, tree, options.seed, drop_barrier=True))
+            note(DROPPED_BARRIER, "-", _fuzz(overlay, tree, options.seed, drop_barrier=True))
         for mutation in MUTATIONS:
             if chosen(mutation.name):
                 note(mutation.name, mutation.file, _check(mutation, tree, overlay, options.seed))

@@ -9,12 +9,16 @@ DROPPED_BARRIER = "bar.sync removed from the PTX"
 
 @dataclass(frozen=True)
 class Mutation:
-    """Replaces `old`, which stands once in `file` (below lib/), by `new`."""
+    """Replaces `old`, which stands once in `file` (below lib/), by `new`.
+
+    fuzzed: whether the fuzzer's programs get there
+    """
 
     name: str
     file: str
     old: str
     new: str
+    fuzzed: bool = True
 
 
 _AMD = "Conversion/AmdLaneMoves.cpp"
@@ -331,18 +335,21 @@ MUTATIONS = [
         _OUTLINE,
         "< splitRows",
         "<= splitRows",
+        fuzzed=False,
     ),
     Mutation(
         "warps specialised: the axis of the rows believed whole",
         _OUTLINE,
         "scan.getAxis() == 1",
         "scan.getAxis() == 0",
+        fuzzed=False,
     ),
     Mutation(
         "warps specialised: a scan put back in its old shape",
         _OUTLINE,
         "result.setType(old.getType())",
         "old.setType(result.getType())",
+        fuzzed=False,
     ),
     Mutation(
         "CTAs: a function that crosses them left apart",
