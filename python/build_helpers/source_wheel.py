@@ -174,7 +174,6 @@ def build_overlay(assertions: bool = False) -> Path:
     With `assertions` it is another one.  Raises like build.
     """
     files = _built_files(source_build.TOOLS, assertions)
-    OVERLAYS.mkdir(parents=True, exist_ok=True)
     return write_overlay(files, OVERLAYS / source_build.build_directory(assertions).name)
 
 
