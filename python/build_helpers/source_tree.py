@@ -36,22 +36,11 @@ STAMP = ".complete"
 _SUBJECT = re.compile(r"(?P<name>[a-z0-9-]+/[a-z0-9-]+): (?P<why>.+)", re.S)
 
 
-def patched_files(source: Path) -> dict[str, bytes]:
-    """Return {path: bytes} of the files that our patches change.  Raises patching.PatchError."""
-    files = used_files(source)
-
-    def read(path: str) -> bytes | None:
-        return files[path].read_bytes() if path in files else None
-
-    return patching.apply_series(SERIES, read)
-
-
 def _contents() -> dict[str, bytes]:
     """Return {path: bytes} of the patched sources.  Raises fetch.FetchError or
     patching.PatchError."""
-    source = source_dir()
-    files = {path: file.read_bytes() for path, file in used_files(source).items()}
-    return files | patched_files(source)
+    files = {path: file.read_bytes() for path, file in used_files(source_dir()).items()}
+    return files | patching.apply_series(SERIES, files.get)
 
 
 def _stale(tree: Path, contents: dict[str, bytes]) -> tuple[list[Path], list[str]]:
