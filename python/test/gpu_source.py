@@ -1,31 +1,49 @@
 """Checks a wheel of the source base on a GPU; run by hand, with the Python that the wheel is for.
 
-    python3.12 python/test/gpu_source.py WHEEL [--tests UNIT] [--wheels DIR] [--seconds N]
+    python3.12 python/test/gpu_source.py WHEEL [--tests UNIT] [--wheels DIR] [--logs DIR]
+                                               [--seconds N] [--only GROUP ...]
 
 WHEEL   what `make wheel-source` wrote; it is unpacked into a temporary directory, not installed
-UNIT    python/test/unit of Triton's sources; their scan, reduce, dot and sort tests are run as well
-DIR     wheels of pytest, pytest-xdist and hypothesis with their dependencies, where they are not
-        installed
+UNIT    python/test/unit of Triton's sources; their own tests run as well, in the groups of UPSTREAM
+--wheels DIR   wheels of pytest, pytest-xdist and hypothesis with their dependencies, where they
+               are not installed
+--logs DIR     keeps pytest's output of each group
 
 Needs torch, ptxas (on PATH, or TRITON_PTXAS_PATH) and a C compiler.  Prints one line of counts a
-group, with a table for those of gpu/run.py, and exits with 1 if anything failed.
+group, with a table for those of gpu/run.py and the names of upstream's tests that failed, and
+exits with 1 if anything failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
-# Of upstream's tests, by file: what `pytest -k` selects.
+OURS = "scan or cumsum or histogram or reduc or sort or flip or (test_dot and not scaled)"
+
+# Of upstream's tests, by group: the files, and what `pytest -k` selects of them.
 UPSTREAM = {
-    "language/test_core.py": "scan or cumsum or histogram or (reduce and not store) or sort or "
-    "flip or (test_dot and not scaled and not proton)",
-    "language/test_standard.py": "sort or flip or cumsum or maximum or swizzle",
+    "upstream": (["language/test_core.py", "language/test_standard.py"], OURS),
+    "upstream-products": (
+        [
+            "language/test_matmul.py",
+            "language/test_pipeliner.py",
+            "language/test_block_pointer.py",
+            "cuda/test_flashattention.py",
+            "cuda/test_gemm.py",
+            "cuda/test_gemm_fusion.py",
+            "cuda/test_mixed_io.py",
+            "cuda/test_tensor_descriptor.py",
+        ],
+        "",
+    ),
+    "upstream-rest": (["language/test_core.py", "language/test_standard.py"], f"not ({OURS})"),
 }
 
 
@@ -49,7 +67,7 @@ def _unpack(wheels: list[Path], target: Path) -> None:
             archive.extractall(target)
 
 
-def _suite(seconds: int) -> int:
+def suite(seconds: int) -> int:
     """Run gpu/run.py in a process of its own; return its exit status."""
     command = [sys.executable, str(Path(__file__).with_name("gpu") / "run.py")]
     command += ["--processes", str(min(os.cpu_count() or 2, 12))]
@@ -60,30 +78,49 @@ def _suite(seconds: int) -> int:
         return 1
 
 
-def _pytest(unit: Path, name: str, selection: str, seconds: int) -> int:
-    command = [sys.executable, "-m", "pytest", "-q", "-n", str(min(os.cpu_count() or 2, 16))]
-    command += ["-p", "no:cacheprovider", "--maxfail", "50", "-k", selection, str(unit / name)]
-    try:
-        done = subprocess.run(command, timeout=seconds, capture_output=True, text=True)
-    except subprocess.TimeoutExpired as error:
-        print(f"{name}: not finished after {seconds} s; {(error.stdout or b'')[-400:]!r}")
-        return 1
-    lines = done.stdout.strip().splitlines()
-    print("\n".join(line[:300] for line in lines[-12:]))
-    print(f"upstream {name}: {lines[-1] if lines else done.stderr[-600:]}", flush=True)
-    return done.returncode
+def upstream(name: str, unit: Path, logs: Path, seconds: int) -> int:
+    """Run a group of upstream's tests; return pytest's exit status."""
+    files, selection = UPSTREAM[name]
+    command = [sys.executable, "-m", "pytest", "-v", "-rfE", "--tb=short", "-p", "no:cacheprovider"]
+    command += ["-n", str(min(os.cpu_count() or 2, 16)), "-k", selection]
+    command += [str(unit / file) for file in files]
+    log = logs / f"{name}.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            print(f"{name}: not finished after {seconds} s", flush=True)
+            process.send_signal(signal.SIGINT)  # pytest still writes its summary
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    lines = log.read_text(errors="replace").strip().splitlines()
+    for line in lines:
+        if line.startswith(("FAILED ", "ERROR ")):
+            print(line[:300])
+    print(f"{name}: {lines[-1] if lines else 'no output'}", flush=True)
+    return process.returncode
 
 
 def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    groups = {"scans": scans, "others": other_kernels, "suite": suite} | UPSTREAM
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--tests", type=Path)
     parser.add_argument("--wheels", type=Path)
+    parser.add_argument("--logs", type=Path)
     parser.add_argument("--seconds", type=int, default=400, help="limit for each group")
+    parser.add_argument("--only", nargs="+", choices=groups, default=list(groups))
     options = parser.parse_args()
+    chosen = [name for name in options.only if options.tests or name not in UPSTREAM]
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
+        logs = options.logs or Path(folder)
+        logs.mkdir(parents=True, exist_ok=True)
         _unpack([options.wheel, *(options.wheels.glob("*.whl") if options.wheels else [])], site)
         os.environ["TRITON_CACHE_DIR"] = str(Path(folder) / "cache")
         os.environ["PYTHONPATH"] = str(site)
@@ -93,13 +130,15 @@ def main() -> int:
 
         print(f"triton {triton.__version__} of {triton.__file__}; {native_scan.status()}")
         failed = 0
-        for check in (scans, other_kernels):
-            compared, wrong = check()
-            failed += wrong
-            print(f"{check.__name__}: {compared} compared, {wrong} wrong", flush=True)
-        failed += _suite(options.seconds) != 0
-        for name, selection in UPSTREAM.items() if options.tests else ():
-            failed += _pytest(options.tests, name, selection, options.seconds) != 0
+        for name in chosen:
+            if name in UPSTREAM:
+                failed += upstream(name, options.tests, logs, options.seconds) != 0
+            elif name == "suite":
+                failed += suite(options.seconds) != 0
+            else:
+                compared, wrong = groups[name]()
+                failed += wrong
+                print(f"{name}: {compared} compared, {wrong} wrong", flush=True)
     return bool(failed)
 
 

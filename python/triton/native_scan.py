@@ -304,21 +304,34 @@ def run_reporting(pm, module, label: str) -> None:
         raise ScanLoweringError(text) from error
 
 
+def _run_alone(module, name: str) -> None:
+    """Run one pass of ours; a run of its own tells its refusals from other passes' failures."""
+    from triton._C.libtriton import ir
+
+    pm = ir.pass_manager(module.context)
+    pm.enable_debug()
+    add_pass(pm, name)
+    run_reporting(pm, module, name)
+
+
+def check_combines(module, option: str | None) -> None:
+    """Raise ScanLoweringError where the native lowering, if `option` chose it (see resolve()),
+    would refuse a combine function."""
+    if resolve(option).startswith(_NATIVE):
+        _run_alone(module, CHECK)
+
+
 def run_pass(pm, module, name: str, option: str | None):
     """Run `pm`, then a pass of ours, and return a fresh pass manager.
 
     With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.
-    A run of its own, so that a refusal is told apart from the failures of other passes.
     """
     if not resolve(option).startswith(_NATIVE):
         return pm
     from triton._C.libtriton import ir
 
     _run(pm, module, f"before {name}")
-    own = ir.pass_manager(module.context)
-    own.enable_debug()
-    add_pass(own, name)
-    run_reporting(own, module, name)
+    _run_alone(module, name)
     fresh = ir.pass_manager(module.context)
     fresh.enable_debug()
     return fresh
