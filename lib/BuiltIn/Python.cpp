@@ -10,6 +10,7 @@
 #include "triton-scan/Conversion/CheckScans.h"
 #include "triton-scan/Conversion/Passes.h"
 #include "triton-scan/Transforms/Passes.h"
+#include "triton/Dialect/TritonGPU/IR/Dialect.h"
 #include <pybind11/pybind11.h>
 
 namespace py = pybind11;
@@ -36,6 +37,10 @@ void init_triton_native_scan(py::module &&m) {
         add(pm, triton::scan::createLowerScanPass(remarks));
       },
       py::arg("pm"), py::arg("remarks") = false);
+  m.def("set_target", [](ModuleOp module, const std::string &target) {
+    module->setAttr(triton::gpu::AttrTargetName,
+                    StringAttr::get(module.getContext(), target));
+  });
   m.def(
       "take_error",
       []() -> py::object {

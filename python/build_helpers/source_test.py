@@ -42,6 +42,8 @@ OURS = (
     "test_noinline.py",
     "test_positions.py",
     "test_fuzz.py",
+    "test_ptxas_faults.py",
+    "test_ttgir.py",
 )
 # What of them is left out, as pytest's -k selects it, and why.
 LEFT_OUT = {

@@ -337,14 +337,29 @@ def run_pass(pm, module, name: str, option: str | None):
     return fresh
 
 
-def lower(pm, module, option: str | None):
+def set_target(module, target: str) -> None:
+    """Make the module name `target`, 'cuda:90' say: the lowering lowers for what the module names.
+
+    TTGIR that was written by hand may name no target, or another than it is compiled for.
+    """
+    if (built_in := _built_in()) is not None:
+        built_in.set_target(module, target)
+        return
+    from triton._C.libtriton import ir
+
+    module.set_attr("ttg.target", ir.builder(module.context).get_string_attr(target))
+
+
+def lower(pm, module, option: str | None, target: str):
     """Run `pm` with the lowering of scans added at its end and return a fresh pass manager.
 
+    Lowers for `target` (see set_target()), whatever the module names.
     With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned,
     but in the source base, whose other lowering gets scans across CTAs wrong: those are refused.
     A run of its own, so that a refusal is told apart from the failures of the passes that follow.
     """
     if resolve(option).startswith(_NATIVE):
+        set_target(module, target)
         add_lowering(pm)
     elif is_built_in():
         add_pass(pm, "check_scans")

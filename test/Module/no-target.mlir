@@ -1,6 +1,8 @@
-// A scan in a module that does not say its target is refused with one line that says so.
+// A module that does not say its target is lowered for the one that is given, and refused if none is.
 
-// RUN: not triton-scan-opt --target=cuda:90 --lower-scan %s 2>&1 | FileCheck %s
+// RUN: triton-scan-opt --target=cuda:90 --lower-scan %s | FileCheck %s --check-prefix=CUDA
+// RUN: triton-scan-opt --target=hip:gfx1100 --lower-scan %s | FileCheck %s --check-prefix=HIP
+// RUN: not triton-scan-opt --lower-scan %s 2>&1 | FileCheck %s --check-prefix=NONE
 
 #layout = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 
@@ -15,4 +17,8 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
   }
 }
 
-// CHECK: triton-scan-opt: error: {{.*}}'tt.scan' op cannot be lowered: the module names no known target in its ttg.target attribute
+// CUDA: ttg.target = "cuda:90"
+// CUDA: nvvm.shfl
+// HIP: ttg.target = "hip:gfx1100"
+// HIP: rocdl.
+// NONE: triton-scan-opt: error: the module has no ttg.target; give --target=cuda:90 or --target=hip:gfx942

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from triton import native_scan
+from triton import native_scan, ptxas_faults
 from triton.tools.ptx_sim import Scratch
 
 GUARD, PATTERN = 256, 0xA7
@@ -181,8 +181,7 @@ def _run(
 def assembled(ptx: str) -> bytes:
     """Return the cubin of a PTX module for this GPU, made by the ptxas that Triton uses.
 
-    Not by the driver's own compiler: that may be older than the PTX, and up to CUDA 13.0 it loses
-    the constant of an add.s16x2 (python/test/UPSTREAM_FAULTS.md).
+    Not by the driver's own compiler: that may be older than the PTX.
     """
     from triton.backends.nvidia.compiler import get_ptxas
 
@@ -190,7 +189,7 @@ def assembled(ptx: str) -> bytes:
 
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_text(ptx)
+        source.write_text(ptxas_faults.avoid(ptx, ptxas.version))
         command = [ptxas.path, "--gpu-name=sm_90a", "-o", cubin, source]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode:

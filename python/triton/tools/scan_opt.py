@@ -25,6 +25,7 @@ from triton.compiler.compiler import make_backend
 
 SEPARATOR = "// -----"
 _TARGET_ATTRIBUTE = re.compile(r'"?ttg\.target"?\s*=\s*"([^"]+)"')
+_COMMENT = re.compile(r"(?m)^\s*//.*$")
 _WAVE64 = re.compile(r"gfx[6-9]")
 
 
@@ -88,10 +89,12 @@ def _run_stage(backend, module, last: str) -> str:
 
 def process(text: str, arguments: argparse.Namespace) -> str:
     """Return what one module becomes.  Raises OptError, or RuntimeError from the compiler."""
-    named = _TARGET_ATTRIBUTE.search(text)
+    named = _TARGET_ATTRIBUTE.search(_COMMENT.sub("", text))
     if not (target := arguments.target or (named and named.group(1))):
         raise OptError("the module has no ttg.target; give --target=cuda:90 or --target=hip:gfx942")
     module, backend = _parse_module(text, parse_target(target))
+    if arguments.target:
+        native_scan.set_target(module, arguments.target)
     pipeline = ir.pass_manager(module.context)
     pipeline.enable_debug()
     for name in arguments.pipeline or []:
