@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BitFields.h"
+#include "CheckedTarget.h"
 #include "Clusters.h"
 #include "LaneShuffle.h"
 #include "StructCast.h"
@@ -286,12 +287,11 @@ struct LowerFlipPass : PassWrapper<LowerFlipPass, OperationPass<ModuleOp>> {
     });
     if (flips.empty())
       return;
-    auto targetInfo = TargetInfoBase::fromModuleOp(getOperation());
-    if (!targetInfo) {
-      flips.front().emitError("tl.flip cannot be lowered: the module names no "
-                              "known target in its ttg.target attribute");
+    auto targetInfo = checkedTargetOf(getOperation(), [&] {
+      return flips.front().emitError("tl.flip cannot be lowered: ");
+    });
+    if (!targetInfo)
       return signalPassFailure();
-    }
     for (ScanOp op : flips)
       if (failed(lowerFlip(op, *targetInfo, remarks)))
         return signalPassFailure();

@@ -1,5 +1,6 @@
 //===- LowerScan.cpp - Replaces tt.scan by code on registers --------------===//
 
+#include "CheckedTarget.h"
 #include "Clusters.h"
 #include "Fp8Arithmetic.h"
 #include "ScanEmitter.h"
@@ -125,12 +126,11 @@ struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
         [&](ScanOp op) { scans.push_back(op); });
     if (scans.empty())
       return;
-    auto targetInfo = targetInfoOf(getOperation());
-    if (!targetInfo) {
-      scans.front().emitOpError("cannot be lowered: the module names no known "
-                                "target in its ttg.target attribute");
+    auto targetInfo = checkedTargetOf(getOperation(), [&] {
+      return scans.front().emitOpError("cannot be lowered: ");
+    });
+    if (!targetInfo)
       return signalPassFailure();
-    }
     for (ScanOp op : scans)
       if (failed(lowerScan(op, *targetInfo, remarks)))
         return signalPassFailure();

@@ -44,6 +44,7 @@ OURS = (
     "test_fuzz.py",
     "test_ptxas_faults.py",
     "test_ttgir.py",
+    "test_key_files.py",
 )
 # What of them is left out, as pytest's -k selects it, and why.
 LEFT_OUT = {
@@ -70,7 +71,8 @@ UPSTREAM_LEFT_OUT = {
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of the tests: which assembler and linker, and a cache of their own."""
+    """Return the environment of the tests: which tools kernels and launchers are made with, and a
+    cache of their own."""
     result = dict(os.environ)
     result.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     if "TRITON_PTXAS_PATH" not in result:
@@ -78,6 +80,7 @@ def environment() -> dict[str, str]:
         result["TRITON_PTXAS_PATH"] = str(tools / "ptxas")
     llvm = Path(os.environ.get("LLVM_SYSPATH") or "/usr/lib/llvm-22")
     result.setdefault("TRITON_HIP_LLD_PATH", str(llvm / "bin" / "ld.lld"))
+    result.setdefault("CC", str(llvm / "bin" / "clang"))
     result.setdefault("TRITON_CACHE_DIR", str(cache_dir() / "source-test-kernels"))
     own = [str(REPO / "python" / "test"), str(REPO / "test-source")]
     result["PYTHONPATH"] = os.pathsep.join([*own, *filter(None, [result.get("PYTHONPATH")])])

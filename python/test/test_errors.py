@@ -445,11 +445,22 @@ def test_module_for_no_known_target(target, tmp_path):
         native_scan.run_reporting(pm, module, "test")
 
 
-@pytest.mark.parametrize("target", ["cuda", "cuda:x", "hip:90", "metal:1"])
+@pytest.mark.parametrize(
+    "target",
+    ["cuda", "cuda:x", "cuda:0", "cuda:4294967386", "cuda:٩٠", "hip:90", "hip:gfx", "metal:1"],
+)
 def test_scan_opt_refuses_a_wrong_target(target):
     done = scan_opt(WRONG_TYPE, f"--target={target}")
     assert done.returncode == 1
     assert "target must be cuda:<number> or hip:gfx<number>" in done.stderr
+
+
+@pytest.mark.parametrize("line", ["{}", "  {}", "tt.func private @g() {}"])
+def test_scan_opt_reads_no_target_in_a_comment(line):
+    comment = line.replace("{}", '// ttg.target = "hip:gfx942"')
+    module = WRONG_TYPE.replace("f64", "f32").replace(', ttg.target = "cuda:90"', "")
+    done = scan_opt(module.replace("{\n", f"{{\n{comment}\n", 1))
+    assert "the module has no ttg.target" in done.stderr
 
 
 def test_scan_opt_goes_on_after_a_bad_module():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import triton
 from scan_values import compile_ttgir, fold
+from triton import native_scan
 from triton.backends.compiler import GPUTarget
 from triton.tools.ptx_sim import run_compiled
 
@@ -59,3 +60,19 @@ def test_compiled_for_amd(attributes, tmp_path):
     path.write_text(text(attributes, True))
     kernel = triton.compile(str(path), target=GPUTarget("hip", "gfx1100", 32))
     assert "v_permlanex16_b32" in kernel.asm["amdgcn"]
+
+
+@pytest.mark.parametrize("attributes", [ALL, WARPS])
+def test_warps_of_another_size_are_refused(attributes, tmp_path):
+    path = tmp_path / "kernel.ttgir"
+    path.write_text(text(attributes, True))
+    words = "a warp of hip:gfx942 has 64 threads, but the module's ttg.threads-per-warp is 32"
+    with pytest.raises(native_scan.ScanLoweringError, match=words):
+        triton.compile(str(path), target=GPUTarget("hip", "gfx942", 64))
+
+
+def test_warps_of_the_given_target(tmp_path):
+    path = tmp_path / "kernel.ttgir"
+    path.write_text(text(ALL.replace("32 :", "64 :"), True).replace("[32]", "[64]"))
+    kernel = triton.compile(str(path), target=GPUTarget("hip", "gfx942", 64))
+    assert "wave_rol" in kernel.asm["amdgcn"]

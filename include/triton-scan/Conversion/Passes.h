@@ -12,7 +12,7 @@ namespace mlir::triton::scan {
 ///
 /// It runs before shared memory is allocated and before scf becomes cf (a
 /// combine region has one block). Fails with an error at the scan's location
-/// when the module has no known target.
+/// when the module has no known target, or its warps are not the target's.
 ///
 /// With `remarks`, emits one remark a scan: the axis, the runs that it is split
 /// into and what a thread executes for it.
@@ -22,8 +22,8 @@ std::unique_ptr<Pass> createLowerScanPass(bool remarks = false);
 /// Analysis/Flip.h) by moves of the registers of each thread.
 ///
 /// It runs where the pass above does, before it. Fails with an error at the
-/// flip's location when the module has no known target, or when the axis
-/// crosses CTAs that cannot exchange elements.
+/// flip's location in the same cases, and when the axis crosses CTAs that cannot
+/// exchange elements.
 ///
 /// With `remarks`, emits one remark a flip, such as that of a scan.
 std::unique_ptr<Pass> createLowerFlipPass(bool remarks = false);

@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from triton import native_scan, ptxas_faults
+from triton import native_scan
+from triton.backends.nvidia import ptxas_faults
 from triton.tools.ptx_sim import Scratch
 
 GUARD, PATTERN = 256, 0xA7

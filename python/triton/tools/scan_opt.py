@@ -25,7 +25,10 @@ from triton.compiler.compiler import make_backend
 
 SEPARATOR = "// -----"
 _TARGET_ATTRIBUTE = re.compile(r'"?ttg\.target"?\s*=\s*"([^"]+)"')
-_COMMENT = re.compile(r"(?m)^\s*//.*$")
+# A comment, or a string, in which slashes begin none.
+_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*')
+_CUDA = re.compile(r"[1-9][0-9]{1,2}")
+_HIP = re.compile(r"gfx[1-9][0-9]?[0-9][0-9a-f]")
 _WAVE64 = re.compile(r"gfx[6-9]")
 
 
@@ -36,13 +39,20 @@ class OptError(Exception):
 def parse_target(text: str) -> GPUTarget:
     """Return the target that 'cuda:90' or 'hip:gfx942' names.  Raises OptError otherwise."""
     backend, _, arch = text.partition(":")
-    if backend == "cuda" and arch.isdecimal():
+    if backend == "cuda" and _CUDA.fullmatch(arch):
         return GPUTarget("cuda", int(arch), 32)
-    if backend == "hip" and arch.startswith("gfx"):
+    if backend == "hip" and _HIP.fullmatch(arch):
         return GPUTarget("hip", arch, 64 if _WAVE64.match(arch) else 32)
     raise OptError(
         f"target must be cuda:<number> or hip:gfx<number>, such as cuda:90, got {text!r}"
     )
+
+
+def _named_target(text: str) -> str | None:
+    """Return the ttg.target of a module's text, comments left out."""
+    text = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else "", text)
+    named = _TARGET_ATTRIBUTE.search(text)
+    return named and named.group(1)
 
 
 def _parse_module(text: str, target: GPUTarget):
@@ -89,8 +99,7 @@ def _run_stage(backend, module, last: str) -> str:
 
 def process(text: str, arguments: argparse.Namespace) -> str:
     """Return what one module becomes.  Raises OptError, or RuntimeError from the compiler."""
-    named = _TARGET_ATTRIBUTE.search(_COMMENT.sub("", text))
-    if not (target := arguments.target or (named and named.group(1))):
+    if not (target := arguments.target or _named_target(text)):
         raise OptError("the module has no ttg.target; give --target=cuda:90 or --target=hip:gfx942")
     module, backend = _parse_module(text, parse_target(target))
     if arguments.target:
