@@ -22,8 +22,8 @@ std::unique_ptr<Pass> createLowerScanPass(bool remarks = false);
 /// Analysis/Flip.h) by moves of the registers of each thread.
 ///
 /// It runs where the pass above does, before it. Fails with an error at the
-/// flip's location in the same cases, and when the axis crosses CTAs that cannot
-/// exchange elements.
+/// flip's location in the same cases, and when the axis crosses CTAs that
+/// cannot exchange elements.
 ///
 /// With `remarks`, emits one remark a flip, such as that of a scan.
 std::unique_ptr<Pass> createLowerFlipPass(bool remarks = false);
