@@ -96,6 +96,26 @@ def test_found_two_exchanges_of_two_slots(reverse: bool) -> None:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
+def test_found_divisions_after_the_barriers_of_a_partition(reverse: bool) -> None:
+    """Divisions of 64 bits make new blocks, into which the source base's LLVM moved the loads of
+    totals, past barriers that were assembly to it."""
+    pairs = (
+        "#ttg.linear<{register = [[1, 0]], lane = [[2, 0], [4, 0], [8, 0], [16, 0], [32, 0]], "
+        "warp = [[0, 1], [64, 0]], block = []}>"
+    )
+    row = (
+        "#ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]], "
+        "block = []}>"
+    )
+    products = ops.matrix_product_modulo("i64", 251)
+    scans = (
+        Scan(Layout((128, 2), pairs), 1, reverse, products, "none", 1, False, 0),
+        Scan(Layout((128,), row), 0, reverse, ops.affine_map("i32"), "none", 1, False, 0),
+    )
+    runner.run(Program(Machine(32, 4, 1), scans, workers=(4,)))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
 def test_found_functions_that_cross_ctas(reverse: bool) -> None:
     """Upstream refuses the barrier of a cluster in a function that is not inlined."""
     layout = Layout(

@@ -19,10 +19,12 @@ def run_programs(
     max_scans: int = 6,
     target: str = "cuda:90",
     shrink: bool = True,
+    large_tensors: bool = True,
 ) -> int:
     """Check `count` random programs and return how many scans they had.
 
     before: called with each program before it is checked
+    max_scans, target, large_tensors: of the programs, see programs()
 
     The first failure is shrunk and raised as the exception of the smallest program that fails,
     with the seed and the program's TTGIR as a note.
@@ -31,7 +33,7 @@ def run_programs(
 
     @hypothesis.seed(seed)
     @draws_of(count, shrink)
-    @hypothesis.given(programs(max_scans, target))
+    @hypothesis.given(programs(max_scans, target, large_tensors))
     def check_one(program: Program) -> None:
         nonlocal total
         before(program)

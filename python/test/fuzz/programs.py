@@ -122,8 +122,13 @@ def specialized(draw) -> Program:
 
 
 @st.composite
-def programs(draw, max_scans: int = 6, target: str = "cuda:90") -> Program:
-    """Programs for 1 to 16 warps and, for NVIDIA, 1 to 8 CTAs."""
+def programs(
+    draw, max_scans: int = 6, target: str = "cuda:90", large_tensors: bool = True
+) -> Program:
+    """Programs for 1 to 16 warps and, for NVIDIA, 1 to 8 CTAs.
+
+    large_tensors: is there now and then one of which a thread holds up to 128 elements?
+    """
     is_cuda = target.startswith("cuda")
     if is_cuda and max_scans > 1 and draw(st.integers(0, 11)) == 11:
         return draw(specialized())
@@ -134,7 +139,7 @@ def programs(draw, max_scans: int = 6, target: str = "cuda:90") -> Program:
     machine = Machine(TARGETS[target], warps, ctas, target)
     # Now and then a large tensor by itself; 128 elements a thread take seconds to compile.
     size = draw(st.integers(0, 199))
-    if size >= 192:
+    if size >= 192 and large_tensors:
         max_bits = 12 if size == 199 else min(12, machine.thread_bits + 4)
         return Program(machine, (draw(scans(machine, max_bits)),))
     # The more elements a thread holds, the fewer scans, so that kernels stay small.

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from fuzz.campaign import run_programs
 
-# Of two scans at most: ptxas took more than 90 s for a kernel of six.
+# Small ones: LLVM and ptxas take minutes for a kernel of six scans, or with thousands of values in
+# a thread.  larger.py has the sizes.
 PROGRAMS = 16
 
 
 @pytest.mark.parametrize("part", range(32))
 def test_programs(part):
     seed = int(np.random.default_rng(part).integers(1 << 31))
-    assert run_programs(seed, PROGRAMS, max_scans=2, shrink=False) >= PROGRAMS
+    count = run_programs(seed, PROGRAMS, max_scans=2, shrink=False, large_tensors=False)
+    assert count >= PROGRAMS

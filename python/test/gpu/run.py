@@ -31,9 +31,7 @@ os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
 from gpu import checks, device  # noqa: E402
 
-# Seconds for a check, its compilation included.  Of the fuzzer's kernels some have thousands of
-# values in a thread, for which LLVM or ptxas takes minutes.
-LIMIT, FUZZED_LIMIT = 90, 400
+LIMIT = 90  # seconds for a check, its compilation included
 
 
 def fresh_data(seed: int) -> None:
@@ -90,19 +88,18 @@ class Worker:
         ready, _, _ = select.select([self.process.stdout], [], [], limit)
         return self.process.stdout.readline() or None if ready else None
 
-    def ask(self, number: int, limit: float) -> tuple[str, str | None]:
-        """Return the text and the error of a check, whose result is waited for `limit` seconds; the
-        worker has ended if it broke it."""
+    def ask(self, number: int) -> tuple[str, str | None]:
+        """Return the text and the error of a check; the worker has ended if it broke it."""
         try:
             self.process.stdin.write(f"{number}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             return "", "the worker had ended"
-        line = self.read(limit)
+        line = self.read(LIMIT)
         if line is None:
             status = self.process.poll()
             self.end()
-            why = f"the process ended with {status}" if status else f"no result in {limit} s"
+            why = f"the process ended with {status}" if status else f"no result in {LIMIT} s"
             return "", why
         _, text, error = json.loads(line)
         return text, error
@@ -119,8 +116,8 @@ class Worker:
 def supervise(options: argparse.Namespace, found: list, chosen: list[int]) -> list:
     """Run the chosen checks and return [(number, text, error)], as they end."""
     waiting: queue.SimpleQueue = queue.SimpleQueue()
-    for number in sorted(chosen, key=lambda number: found[number].point != "fuzzed"):
-        waiting.put(number)  # the longest first
+    for number in chosen:
+        waiting.put(number)
     results: list = []
 
     def drive() -> None:
@@ -132,8 +129,7 @@ def supervise(options: argparse.Namespace, found: list, chosen: list[int]) -> li
                 break
             if worker is None or not worker.is_alive:
                 worker = Worker(options.seed, options.simulator)
-            limit = FUZZED_LIMIT if found[number].point == "fuzzed" else LIMIT
-            text, error = worker.ask(number, limit)
+            text, error = worker.ask(number)
             text = text or str(found[number])
             results.append((number, text, error))
             if error:
