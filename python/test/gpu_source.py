@@ -6,7 +6,7 @@
 WHEEL   what `make wheel-source` wrote; it is unpacked into a temporary directory, not installed
 UNIT    python/test/unit of Triton's sources; their own tests run as well, in the groups of UPSTREAM
 --wheels DIR   wheels of pytest 8.4 (pytest-forked 1.6 knows no later one), pytest-xdist,
-               pytest-forked, py and hypothesis with their dependencies, where they are not installed
+               pytest-forked, py and hypothesis with all dependencies, where they are missing
 --logs DIR     keeps pytest's output of each group
 
 Needs torch, ptxas (on PATH, or TRITON_PTXAS_PATH) and a C compiler.  Prints one line of counts a
