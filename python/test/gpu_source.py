@@ -4,14 +4,17 @@
                                                [--seconds N] [--only GROUP ...]
 
 WHEEL   what `make wheel-source` wrote; it is unpacked into a temporary directory, not installed
-UNIT    python/test/unit of Triton's sources; their own tests run as well, in the groups of UPSTREAM
+UNIT    python/test/unit of Triton's sources (build/source/triton has them), whose tests run as well
 --wheels DIR   wheels of pytest 8.4 (pytest-forked 1.6 knows no later one), pytest-xdist,
                pytest-forked, py and hypothesis with all dependencies, where they are missing
 --logs DIR     keeps pytest's output of each group
+--seconds N    for each group, 400 unless told; one that takes longer is ended, and has failed
+GROUP          scans, others (a matrix product, attention), suite (gpu/run.py), upstream-*; without
+               --only all of them
 
 Needs torch, ptxas (on PATH, or TRITON_PTXAS_PATH) and a C compiler.  Prints one line of counts a
 group, with a table for those of gpu/run.py and the names of upstream's tests that failed, and
-exits with 1 if anything failed.
+exits with 1 if anything failed, but for what PRINTING explains.
 """
 
 from __future__ import annotations
@@ -147,9 +150,11 @@ def main() -> int:
     parser.add_argument("--wheels", type=Path)
     parser.add_argument("--logs", type=Path)
     parser.add_argument("--seconds", type=int, default=400, help="limit for each group")
-    parser.add_argument("--only", nargs="+", choices=groups, default=list(groups))
+    parser.add_argument("--only", nargs="+", choices=groups)
     options = parser.parse_args()
-    chosen = [name for name in options.only if options.tests or name not in UPSTREAM]
+    if options.only and not options.tests and (needs := UPSTREAM.keys() & options.only):
+        parser.error(f"{sorted(needs)[0]} needs --tests")
+    chosen = options.only or [name for name in groups if options.tests or name not in UPSTREAM]
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
         logs = options.logs or Path(folder)

@@ -430,17 +430,21 @@ def test_scan_opt_prints_a_right_module():
     assert "loc(" in scan_opt(WRONG_TYPE.replace("f64", "f32"), "--mlir-print-debuginfo").stdout
 
 
-@pytest.mark.parametrize("target", [', ttg.target = "toaster:1"', ""])
+@pytest.mark.parametrize(
+    "target", ["toaster:1", "cuda", "cuda:", "cuda:90a", "cuda:-5", "hip", "hip:foo", None]
+)
 def test_module_for_no_known_target(target, tmp_path):
     """In a pipeline that is neither a backend's nor triton-scan-opt's, which say the target."""
     path = tmp_path / "module.mlir"
-    path.write_text(WRONG_TYPE.replace("f64", "f32").replace(', ttg.target = "cuda:90"', target))
+    named = f', ttg.target = "{target}"' if target else ""
+    path.write_text(WRONG_TYPE.replace("f64", "f32").replace(', ttg.target = "cuda:90"', named))
     context = ir.context()
     ir.load_dialects(context)
     module = ir.parse_mlir_module(str(path), context)
     pm = ir.pass_manager(context)
     native_scan.add_pass(pm, "lower_scan")
-    words = "'tt.scan' op cannot be lowered: the module names no known target"
+    words = "'tt.scan' op cannot be lowered: the module names no known target in its ttg.target "
+    words += f'attribute: "{target}"' if target else "attribute$"
     with pytest.raises(ScanLoweringError, match=words):
         native_scan.run_reporting(pm, module, "test")
 
@@ -461,6 +465,12 @@ def test_scan_opt_reads_no_target_in_a_comment(line):
     module = WRONG_TYPE.replace("f64", "f32").replace(', ttg.target = "cuda:90"', "")
     done = scan_opt(module.replace("{\n", f"{{\n{comment}\n", 1))
     assert "the module has no ttg.target" in done.stderr
+
+
+@pytest.mark.parametrize("other", ['tt.x = "a \\" // b"', 'tt.ttg.target = "hip:gfx942"'])
+def test_scan_opt_reads_the_target_beside_other_attributes(other):
+    module = WRONG_TYPE.replace("f64", "f32").replace("ttg.target", f"{other}, ttg.target")
+    assert ".target sm_90a" in scan_opt(module, "--ptx").stdout
 
 
 def test_scan_opt_goes_on_after_a_bad_module():
@@ -495,3 +505,4 @@ def test_hip_target_is_known():
 
     assert parse_target("hip:gfx942") == GPUTarget("hip", "gfx942", 64)
     assert parse_target("hip:gfx1100") == GPUTarget("hip", "gfx1100", 32)
+    assert parse_target("hip:gfx1250-strict") == GPUTarget("hip", "gfx1250-strict", 32)

@@ -354,17 +354,18 @@ def lower(pm, module, option: str | None, target: str):
     """Run `pm` with the lowering of scans added at its end and return a fresh pass manager.
 
     Lowers for `target` (see set_target()), whatever the module names.
-    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned,
-    but in the source base, whose other lowering gets scans across CTAs wrong: those are refused.
+    With another lowering chosen by `option` (see resolve()), nothing is run and `pm` is returned.
+    The source base refuses the scans that neither lowering gets right there (CheckScans.cpp).
     A run of its own, so that a refusal is told apart from the failures of the passes that follow.
     """
-    if resolve(option).startswith(_NATIVE):
+    is_chosen = resolve(option).startswith(_NATIVE)
+    if not is_chosen and not is_built_in():
+        return pm
+    if is_built_in():
+        add_pass(pm, "check_scans")
+    if is_chosen:
         set_target(module, target)
         add_lowering(pm)
-    elif is_built_in():
-        add_pass(pm, "check_scans")
-    else:
-        return pm
     from triton._C.libtriton import ir
 
     run_reporting(pm, module, "make_llir.native_scan")

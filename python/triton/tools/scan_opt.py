@@ -24,11 +24,11 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 
 SEPARATOR = "// -----"
-_TARGET_ATTRIBUTE = re.compile(r'"?ttg\.target"?\s*=\s*"([^"]+)"')
+_TARGET_ATTRIBUTE = re.compile(r'(?<![\w.$])"?ttg\.target"?\s*=\s*"([^"]+)"')
 # A comment, or a string, in which slashes begin none.
-_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*')
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
 _CUDA = re.compile(r"[1-9][0-9]{1,2}")
-_HIP = re.compile(r"gfx[1-9][0-9]?[0-9][0-9a-f]")
+_HIP = re.compile(r"gfx[1-9][0-9]?[0-9][0-9a-f](-[a-z]+)?")
 _WAVE64 = re.compile(r"gfx[6-9]")
 
 
