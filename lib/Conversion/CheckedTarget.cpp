@@ -28,13 +28,14 @@ checkedTargetOf(ModuleOp module,
   StringRef target = name ? name.getValue() : "";
   auto targetInfo = isWellFormed(target) ? targetInfoOf(module) : nullptr;
   if (!targetInfo) {
-    refuse() << "the module names no known target in its ttg.target attribute"
+    refuse() << "cannot be lowered: the module names no known target in its "
+                "ttg.target attribute"
              << (name ? ": \"" + target.str() + "\"" : "");
     return nullptr;
   }
   int written = gpu::TritonGPUDialect::getThreadsPerWarp(module);
   if (int actual = threadsPerWarpOf(target); actual != written) {
-    refuse() << "a warp of " << target << " has " << actual
+    refuse() << "cannot be lowered: a warp of " << target << " has " << actual
              << " threads, but the module's ttg.threads-per-warp is " << written
              << "; write it and the layouts for " << actual;
     return nullptr;

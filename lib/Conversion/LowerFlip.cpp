@@ -287,9 +287,8 @@ struct LowerFlipPass : PassWrapper<LowerFlipPass, OperationPass<ModuleOp>> {
     });
     if (flips.empty())
       return;
-    auto targetInfo = checkedTargetOf(getOperation(), [&] {
-      return flips.front().emitError("tl.flip cannot be lowered: ");
-    });
+    auto targetInfo = checkedTargetOf(
+        getOperation(), [&] { return flips.front().emitError("tl.flip "); });
     if (!targetInfo)
       return signalPassFailure();
     for (ScanOp op : flips)

@@ -126,9 +126,8 @@ struct LowerScanPass : PassWrapper<LowerScanPass, OperationPass<ModuleOp>> {
         [&](ScanOp op) { scans.push_back(op); });
     if (scans.empty())
       return;
-    auto targetInfo = checkedTargetOf(getOperation(), [&] {
-      return scans.front().emitOpError("cannot be lowered: ");
-    });
+    auto targetInfo = checkedTargetOf(
+        getOperation(), [&] { return scans.front().emitOpError(); });
     if (!targetInfo)
       return signalPassFailure();
     for (ScanOp op : scans)
