@@ -58,7 +58,7 @@ def launch(request, tmp_path_factory):
     modules = {}
 
     def run(kind: str, value: object) -> np.generic:
-        dtype = np.dtype(f"{kind[0]}{int(kind[1:]) // 8}")
+        dtype = dtype_of(kind)
         if kind not in modules:
             modules[kind] = launcher(name, kind, folder)
         ctypes.c_int.in_dll(loaded, "launched_size").value = dtype.itemsize
@@ -70,6 +70,11 @@ def launch(request, tmp_path_factory):
         return np.frombuffer((ctypes.c_char * 8).in_dll(loaded, "launched_value"), dtype, 1)[0]
 
     return run
+
+
+def dtype_of(kind: str) -> np.dtype:
+    """NumPy counts bytes."""
+    return np.dtype(f"{kind[0]}{int(kind[1:]) // 8}")
 
 
 def load_driver(source: str, library: Path) -> ctypes.CDLL:
@@ -101,7 +106,7 @@ def launcher(backend: str, kind: str, folder: Path):
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_least_and_greatest_value(launch, kind):
-    limits = np.iinfo(np.dtype(f"{kind[0]}{int(kind[1:]) // 8}"))
+    limits = np.iinfo(dtype_of(kind))
     for value in (limits.min, 0, 1, limits.max):
         assert launch(kind, int(value)) == value
 

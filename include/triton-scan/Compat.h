@@ -48,7 +48,17 @@ constexpr bool structHoldsCopies = false;
 constexpr bool convertsAcrossBlocks = true;
 
 inline std::unique_ptr<TargetInfoBase> targetInfoOf(ModuleOp module) {
-  return TargetInfoBase::fromModuleOp(module);
+  auto target = module->getAttrOfType<StringAttr>(gpu::AttrTargetName);
+  if (!target)
+    return nullptr;
+  // Triton converts what follows the colon without a check.
+  auto [backend, arch] = target.getValue().split(':');
+  unsigned capability;
+  bool isTarget =
+      backend == "cuda"
+          ? !arch.getAsInteger(10, capability)
+          : backend == "hip" && arch.starts_with("gfx") && arch != "gfx";
+  return isTarget ? TargetInfoBase::fromModuleOp(module) : nullptr;
 }
 
 inline bool isCuda(const TargetInfoBase &targetInfo) {

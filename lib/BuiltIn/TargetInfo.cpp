@@ -15,7 +15,7 @@ std::unique_ptr<TargetInfoBase> targetInfoOf(ModuleOp module) {
   if (!target)
     return nullptr;
   auto [backend, arch] = target.getValue().split(':');
-  int capability;
+  unsigned capability;
   if (backend == "cuda" && !arch.getAsInteger(10, capability))
     return std::make_unique<NVIDIA::TargetInfo>(capability, anyPtxVersion);
   if (backend == "hip" && AMD::deduceISAFamily(arch) != AMD::ISAFamily::Unknown)

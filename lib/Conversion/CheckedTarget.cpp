@@ -11,22 +11,12 @@ static int threadsPerWarpOf(StringRef target) {
   return backend == "hip" && !arch.starts_with("gfx1") ? 64 : 32;
 }
 
-/// Is it "cuda:" and a number, or "hip:gfx" and more? Triton converts what
-/// follows the colon without a check.
-static bool isWellFormed(StringRef target) {
-  auto [backend, arch] = target.split(':');
-  unsigned capability;
-  if (backend == "cuda")
-    return !arch.getAsInteger(10, capability);
-  return backend == "hip" && arch.starts_with("gfx") && arch != "gfx";
-}
-
 std::unique_ptr<TargetInfoBase>
 checkedTargetOf(ModuleOp module,
                 llvm::function_ref<InFlightDiagnostic()> refuse) {
   auto name = module->getAttrOfType<StringAttr>(gpu::AttrTargetName);
   StringRef target = name ? name.getValue() : "";
-  auto targetInfo = isWellFormed(target) ? targetInfoOf(module) : nullptr;
+  auto targetInfo = targetInfoOf(module);
   if (!targetInfo) {
     refuse() << "cannot be lowered: the module names no known target in its "
                 "ttg.target attribute"

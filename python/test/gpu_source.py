@@ -30,9 +30,10 @@ from pathlib import Path
 
 OURS = "scan or cumsum or histogram or reduc or sort or flip or (test_dot and not scaled)"
 
+LANGUAGE = ["language/test_core.py", "language/test_standard.py"]
 # Of upstream's tests, by group: the files, and options of pytest.
 UPSTREAM = {
-    "upstream": (["language/test_core.py", "language/test_standard.py"], ["-k", OURS]),
+    "upstream": (LANGUAGE, ["-k", OURS]),
     "upstream-products": (
         [
             "language/test_matmul.py",
@@ -46,14 +47,14 @@ UPSTREAM = {
         ],
         [],
     ),
-    "upstream-rest": (
-        ["language/test_core.py", "language/test_standard.py"],
-        ["-k", f"not ({OURS})"],
-    ),
+    "upstream-rest": (LANGUAGE, ["-k", f"not ({OURS})"]),
     "upstream-others": (
         [
-            *["test_perf_warning.py", "runtime", "tools"],
-            *["cuda/test_tma_descriptor.py", "cuda/test_tma_store_gemm.py"],
+            "test_perf_warning.py",
+            "runtime",
+            "tools",
+            "cuda/test_tma_descriptor.py",
+            "cuda/test_tma_store_gemm.py",
             "language/test_annotations.py",
             "language/test_compile_errors.py",
             "language/test_compile_only.py",

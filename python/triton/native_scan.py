@@ -359,10 +359,10 @@ def lower(pm, module, option: str | None, target: str):
     A run of its own, so that a refusal is told apart from the failures of the passes that follow.
     """
     is_chosen = resolve(option).startswith(_NATIVE)
-    if not is_chosen and not is_built_in():
-        return pm
     if is_built_in():
         add_pass(pm, "check_scans")
+    elif not is_chosen:
+        return pm
     if is_chosen:
         set_target(module, target)
         add_lowering(pm)
